@@ -632,6 +632,7 @@ def bad_reproductions(draw: st.DrawFn) -> Files:
     values = draw(measured)
     slips: list[dict[str, object]] = [
         {"scale": None},
+        {"scale": "../x"},
         {"published": {"by": "A", "licence": "MIT", "day": "soon"}},
         {"bundle": "no hash"},
         {"machine": ["3.11.7"]},

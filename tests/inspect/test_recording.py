@@ -15,7 +15,7 @@ from contents import contents as contents_of
 from residuum.__main__ import app
 from residuum.artefacts import files, yamls
 from residuum.cli.errors import ResiduumError
-from residuum.inspect import recording, reproductions
+from residuum.inspect import checkpoints, recording, reproductions
 from residuum.pages import verdicts
 from residuum.site import writing
 from results_fixture import build, change
@@ -83,6 +83,14 @@ def test_a_bundle_with_a_fault_is_not_recorded(results, tmp_path):
     with pytest.raises(ResiduumError, match=r"not recorded\. results/ledger\.md: was changed"):
         recording.record(harmed, tmp_path / "log")
     assert not (tmp_path / "log").exists()
+
+
+def test_a_scale_that_leads_out_of_the_log_is_refused(results, tmp_path, monkeypatch):
+    archive = published(results, tmp_path / "good.tar.gz")
+    monkeypatch.setattr(checkpoints, "scale_of", lambda *_: "../../outside")
+    with pytest.raises(ResiduumError, match=r"not recorded: scale: .*\.\./\.\./outside"):
+        recording.record(archive, tmp_path / "deep" / "log")
+    assert list(tmp_path.iterdir()) == [archive]
 
 
 def test_a_bundle_proves_its_entry(log, tmp_path):

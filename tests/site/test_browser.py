@@ -249,6 +249,18 @@ def test_a_printed_page_has_its_table_and_no_controls(browser, report):
     assert page.evaluate(background) == "rgb(255, 255, 255)"
 
 
+def test_notes_behind_the_fifth_open_at_a_click_and_on_paper(browser, report):
+    page = opened(browser, report / "toy" / "toy-table1.html")
+    last = page.locator("details.notes li").last
+    assert not last.is_visible()
+    page.click("details.notes summary")
+    assert last.is_visible()
+    page.click("details.notes summary")
+    assert not last.is_visible()
+    page.pdf()
+    assert last.is_visible()
+
+
 def test_a_script_that_came_with_the_data_would_not_run(browser, report, tmp_path):
     text = (report / "index.html").read_text()
     harmed = report / "harmed.html"

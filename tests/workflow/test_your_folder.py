@@ -73,6 +73,11 @@ def test_a_folder_becomes_a_tested_table(project):
         assert "not run" not in row and re.search(r"\d\.\d{3}", row)
     assert "1 BM25                                 | 1.000" in table  # two docs share each word
     assert "Test: permutation" in table and ", 5 queries." in table
+    index = (folder / "results" / "mine" / "report" / "index.html").read_text()
+    head, _, body = index.partition('<div class="papers">')
+    assert "there is no verdict" in head, "no paper prints this table: the report opens with it"
+    numbers = re.findall(r'<a class="number" href="(mine/mine-table1\.html)#.*?">(.*?)</a>', head)
+    assert numbers[0][1] == "1.000" and len(numbers) == 8 and "<table" not in body
 
 
 def test_without_a_split_to_train_on_the_others_run(project):

@@ -1,6 +1,6 @@
 """Describe a published bundle as a Workflow Run RO-Crate, which archives of research read.
 
-Usage: `text = metadata(results, graph, members, pages, published)`, the crate's
+Usage: `text = metadata(results, graph, members, pages, workflow, published)`, the crate's
 `ro-crate-metadata.json`. It names the publisher, the workflow, its run with scale and collections,
 and the command and inputs of each page. It follows RO-Crate 1.1 with Workflow RO-Crate 1.0, Process
 Run Crate 0.5 and Workflow Run Crate 0.5. The same results, publisher and day give the same bytes.
@@ -27,8 +27,8 @@ SPECIFICATIONS = {
     "https://w3id.org/ro/wfrun/workflow/0.5": "Workflow Run Crate",
     "https://w3id.org/workflowhub/workflow-ro-crate/1.0": "Workflow RO-Crate",
 }
-PARAMETER = "https://bioschemas.org/profiles/FormalParameter/1.0-RELEASE"
-WORKFLOW = "https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"
+PARAMETER_FORM = "https://bioschemas.org/profiles/FormalParameter/1.0-RELEASE"
+WORKFLOW_FORM = "https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"
 SPDX = "https://spdx.org/licenses/"
 OF_SOFTWARE = "Apache-2.0"
 FORMATS = {
@@ -82,7 +82,7 @@ def metadata(
     )
     main["name"], main["version"] = "residuum", f"{residuum.__version__}, {_commits(graph)}"
     main["license"] = _licence(crate, OF_SOFTWARE)
-    main["conformsTo"] = _entity(crate, WORKFLOW, "CreativeWork", name="ComputationalWorkflow")
+    main["conformsTo"] = _entity(crate, WORKFLOW_FORM, "CreativeWork", name="ComputationalWorkflow")
     run = crate.add_action(
         main,
         "#run",
@@ -155,7 +155,7 @@ def _scale(crate: ROCrate, main: ContextEntity, scale: str) -> ContextEntity:
     parameter = _entity(
         crate, "#parameter-scale", "FormalParameter", name="scale", additionalType="Text"
     )
-    parameter["conformsTo"] = _entity(crate, PARAMETER, "CreativeWork", name="FormalParameter")
+    parameter["conformsTo"] = _entity(crate, PARAMETER_FORM, "CreativeWork", name="FormalParameter")
     value = _entity(crate, "#scale", "PropertyValue", name="scale", value=scale)
     value["exampleOfWork"], parameter["workExample"] = parameter, value
     main["input"] = parameter

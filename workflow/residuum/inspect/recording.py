@@ -12,7 +12,10 @@ from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from residuum.artefacts import files, manifest, yamls
+from residuum.cli.command import describe
 from residuum.cli.errors import ResiduumError
 from residuum.inspect import bundling, checkpoints, provenance, recorded
 from residuum.inspect.reproductions import ENTRY, NUMBERS, Entry, Number, counted
@@ -81,22 +84,22 @@ def _of_bundle(archive: Path, work: Path) -> tuple[Entry, list[Number]]:
     for row in (row for row in rows if not row.same_as):
         counts.setdefault(row.paper, Counter())[row.verdict] += 1
     grids.write(work / NUMBERS, numbers, Number)
-    entry = Entry(
-        scale=checkpoints.scale_of(results, graph),
-        published=index.published,
-        bundle=files.sha256(archive),
-        residuum=index.residuum,
-        commits=known.get("git_commit", []),
-        machine={key: known[key] for key in OF_MACHINE if key in known}
-        | {"arithmetic": sorted(filter(None, used))},
-        packages={
-            key.removeprefix(PACKAGE): values
-            for key, values in known.items()
-            if key.startswith(PACKAGE)
-        },
-        verdicts={paper: dict(sorted(of.items())) for paper, of in counts.items()},
-        numbers=files.sha256(work / NUMBERS),
-    )
+    machine = {key: known[key] for key in OF_MACHINE if key in known}
+    packages = {key: values for key, values in known.items() if key.startswith(PACKAGE)}
+    try:
+        entry = Entry(
+            scale=checkpoints.scale_of(results, graph),
+            published=index.published,
+            bundle=files.sha256(archive),
+            residuum=index.residuum,
+            commits=known.get("git_commit", []),
+            machine=machine | {"arithmetic": sorted(filter(None, used))},
+            packages={key.removeprefix(PACKAGE): values for key, values in packages.items()},
+            verdicts={paper: dict(sorted(of.items())) for paper, of in counts.items()},
+            numbers=files.sha256(work / NUMBERS),
+        )
+    except ValidationError as error:  # the scale's name comes from the bundle
+        raise ResiduumError(describe(f"{archive}: not recorded", error)) from None
     return entry, numbers
 
 

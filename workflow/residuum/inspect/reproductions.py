@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 from residuum.artefacts import files, yamls
 from residuum.cli.command import describe
 from residuum.cli.errors import ResiduumError
+from residuum.config.schema.base import Id
 from residuum.inspect.provenance import Sha256
 from residuum.inspect.publishing import Published
 from residuum.pages import grids, verdicts
@@ -31,7 +32,7 @@ AGAIN = "Delete the entry's folder and make it again from its bundle: residuum r
 class Entry(BaseModel):
     """A reproduction's head. The numbers lie beside it; `numbers` is the hash of their file."""
 
-    scale: str
+    scale: Id  # names a folder
     published: Published
     bundle: Sha256
     residuum: str
@@ -136,12 +137,10 @@ def drifts(found: Sequence[Reproduction]) -> Iterator[Drift]:
 def beside(row: verdicts.LedgerRow, found: Iterable[Reproduction]) -> str:
     """Return how many entries of a row's scale show the same for it, and what the others show."""
     key = key_of(row)
-    counted = Counter(shown(one.rows[key]) for one in found if key in one.rows)
-    same, total = counted.pop(shown(row), 0), counted.total()
-    if not same + total:
-        return ""
-    others = "; ".join(f"{text}{f' ({n})' * (n > 1)}" for text, n in counted.items())
-    return f"same in {same} of {same + total}" + f"; {others}" * bool(others)
+    texts = Counter(shown(one.rows[key]) for one in found if key in one.rows)
+    every, same = texts.total(), texts.pop(shown(row), 0)
+    others = [f"{text} ({n})" if n > 1 else text for text, n in texts.items()]
+    return "; ".join([f"same in {same} of {every}", *others]) if every else ""
 
 
 def by_scale(found: Iterable[Reproduction]) -> dict[str, list[Reproduction]]:

@@ -7,6 +7,8 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from markupsafe import Markup
+
 import residuum
 from residuum.artefacts import files, intact, yamls
 from residuum.cli.errors import ResiduumError
@@ -103,9 +105,19 @@ def _index(folders: Sequence[Folder], lines: dict[str, list[ledgers.Line]]) -> d
         for folder in folders
         for paper in folder.papers
     ]
+    unjudged = [folder for folder in folders if not lines[folder.scale]]
+    opening = [_opening(folder, paper) for folder in unjudged for paper in folder.papers]
     filters = {name: list(dict.fromkeys(getattr(line, name) for line in every)) for name in FILTERS}
     scales = ", ".join(lines)
-    return {"papers": papers, "rows": every, "filters": filters, "scales": scales}
+    shown = {"papers": papers, "rows": every, "filters": filters, "scales": scales}
+    return shown | {"opening": opening}
+
+
+def _opening(folder: Folder, paper: str) -> tuple[Sheet, str, Markup]:
+    """Return the first page of a paper that prints nothing, its address, and what it shows."""
+    sheet = folder.pages(paper)[0]
+    address = f"{folder.scale}/{sheet.name}.html"
+    return sheet, address, markup.html(sheet.markdown, sheet.grid(), address)
 
 
 def _write_folder(

@@ -379,6 +379,11 @@ const report = (() => {
     show();
   }
 
+  // Paper cannot be clicked: it has all notes.
+  window.addEventListener("beforeprint", () => {
+    for (const notes of document.querySelectorAll("details.notes")) notes.open = true;
+  });
+
   document.addEventListener("DOMContentLoaded", async () => {
     filters();
     const page = await data();
