@@ -27,13 +27,14 @@ OUTSIDE = {  # pages that lie elsewhere in the project, and their paths on the s
     "CHANGELOG.md": "project/changelog.md",
     "config/README.md": "reference/configuration.md",
     "results/README.md": "reference/results.md",
+    "reproductions/README.md": "reference/reproductions.md",  # the log stands for it
 }
 RESULTS = """These commands read finished results and other people's runs. They change no result.
 The [commands of stages](stages.md) make the results."""
 STAGES = """The graph runs these commands, one for each job. To run one by hand, see
 [Run the graph](../how-to/run.md#run-one-job-by-hand)."""
-REPRODUCTIONS = """Each entry was made from a bundle, whose pages were made again byte for byte.
-To add yours, see [Share results](../how-to/share.md#an-entry-in-the-log-of-reproductions)."""
+REPRODUCTIONS = """Each was recorded from a bundle, whose pages were made again byte for byte. To
+add yours, see [Share results](../how-to/share.md#a-reproduction-for-the-log)."""
 LINK = re.compile(r"(!?\[[^\]]*\])\(([^()\s]+)\)")
 FENCED = r"^ *```.*?^ *```"
 CODE = r"`[^`\n]+`"
@@ -87,15 +88,19 @@ def written(app: typer.Typer, words: str, depth: int = 0) -> str:
 
 def notebook(path: Path, pages: Path) -> None:
     """Write a notebook with its outputs as a page, and its pictures beside it."""
+    import nbformat
     from nbconvert import MarkdownExporter  # of the docs' own packages
 
-    below = {"output_files_dir": f"{path.stem}_files"}
-    text, found = MarkdownExporter().from_filename(str(path), resources=below)
     target = path_on_site(path)
     assert target is not None
+    cells = nbformat.read(path, as_version=4)
+    for cell in (cell for cell in cells.cells if cell.cell_type == "markdown"):
+        cell.source = linked(cell.source, path, target)
+    below = {"output_files_dir": f"{path.stem}_files"}
+    text, found = MarkdownExporter().from_notebook_node(cells, resources=below)
     page = pages / target
     page.parent.mkdir(exist_ok=True)
-    page.write_text(linked(text, path, target))
+    page.write_text(text)
     for name, data in found["outputs"].items():
         (page.parent / name).parent.mkdir(exist_ok=True)
         (page.parent / name).write_bytes(data)
@@ -121,10 +126,11 @@ def of_stages() -> str:
 
 
 def of_reproductions() -> str:
-    """Return the page of the log of reproductions."""
+    """Return the page of the log of reproductions; a brace would begin attributes on the site."""
     from residuum.inspect import reproductions
 
-    return f"# Reproductions\n\n{REPRODUCTIONS}\n\n{reproductions.log(ROOT / 'reproductions')}\n"
+    text = reproductions.log(ROOT / "reproductions").replace("{", "&#123;")
+    return f"# Reproductions\n\n{REPRODUCTIONS}\n\n{text}\n"
 
 
 MADE = {

@@ -36,10 +36,14 @@ def run(notebook: nbformat.NotebookNode, project: Path) -> None:
         resources={"metadata": {"path": str(place)}},
     )
     client.execute(env={**kept, "PATH": commands})
+    notebook.metadata["language_info"] = {"name": "python"}  # without the version that ran it
 
 
 def main() -> None:
     """Run all notebooks, and write each whole with its outputs."""
+    results = ROOT / "results" / "mini"
+    if not (results / "ledger.tsv").is_file():
+        raise SystemExit(f"{results}: no finished results. Run `make mini` first.")
     made = {}
     with tempfile.TemporaryDirectory() as name:
         project = Path(name)
@@ -47,7 +51,7 @@ def main() -> None:
             copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
             copy(ROOT / part, project / part)
         (project / "results").mkdir()
-        (project / "results" / "mini").symlink_to(ROOT / "results" / "mini")
+        (project / "results" / "mini").symlink_to(results)
         for path in sorted((ROOT / FOLDER).glob("*.ipynb")):
             print(path.name, file=sys.stderr)
             made[path] = nbformat.read(path, as_version=4)

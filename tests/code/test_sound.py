@@ -60,6 +60,17 @@ WAYS = {
         {"a.py": "import residuum.b\ndef f():\n    return 1\n",
          "b.py": "import random\nrandom.seed(1)\n"}, "b.py", "1", "2",
     ),
+    "what the package of an entry of a table does": (
+        "from residuum.code.tables import OpenTable\n"
+        "LOSSES: OpenTable[object] = OpenTable({'a': 'residuum.k.m:f'}, 'loss')\n"
+        "VERB(kind):\n    return LOSSES[kind]()\n",
+        {"code/tables.py": "class OpenTable: ...\n", "k/m.py": "def f():\n    return 1\n",
+         "k/__init__.py": "import random\nrandom.seed(1)\n"}, "k/__init__.py", "1", "2",
+    ),
+    "what the package around a stage does": (
+        "VERB():\n    return 1\n", {"__init__.py": "import random\nrandom.seed(1)\n"},
+        "__init__.py", "1", "2",
+    ),
     "what a function that is run for its effect does": (
         "from residuum import a\nVERB():\n    return a.TABLE['x']\n",
         {"a.py": "TABLE = {}\ndef note(k, v):\n    TABLE[k] = v\nONE = note('x', 1)\n"},

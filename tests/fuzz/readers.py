@@ -591,11 +591,11 @@ def bad_manifests(draw: st.DrawFn) -> Files:
     return {"x/manifest.json": json.dumps(record).encode()}
 
 
-# Entries of the log of reproductions.
+# The log of reproductions.
 
 
-def entry(measured: list[float], **changes: object) -> Files:
-    """Return an entry's files; `changes` are of its head."""
+def reproduction(measured: list[float], **changes: object) -> Files:
+    """Return a reproduction's files; `changes` are of its facts."""
     head = ["paper", "table", "row", "column", "kind", "claim"]
     head += ["reported", "measured", "p_adjusted", "verdict"]
     rows = [
@@ -615,15 +615,15 @@ def entry(measured: list[float], **changes: object) -> Files:
         "numbers": sha256(data).hexdigest(),
     }
     text = yaml.safe_dump(facts | changes).encode()
-    return {"log/toy/one/entry.yaml": text, "log/toy/one/numbers.tsv": data}
+    return {"log/toy/one/reproduction.yaml": text, "log/toy/one/numbers.tsv": data}
 
 
 measured = st.lists(st.floats(-1, 1), min_size=1, max_size=4)
-reproductions = measured.map(lambda values: Case(entry(values), values))
+reproductions = measured.map(lambda values: Case(reproduction(values), values))
 
 
 def read_reproductions(folder: Path) -> object:
-    [one] = log.entries(folder / "log")
+    [one] = log.read(folder / "log")
     return [row.measured for row in one.rows.values()]
 
 
@@ -641,8 +641,8 @@ def bad_reproductions(draw: st.DrawFn) -> Files:
     ]
     kind = draw(st.integers(0, len(slips)))
     if kind < len(slips):
-        return entry(values, **slips[kind])
-    files = entry(values)
+        return reproduction(values, **slips[kind])
+    files = reproduction(values)
     return files | {"log/toy/one/numbers.tsv": files["log/toy/one/numbers.tsv"] + b"more\n"}
 
 

@@ -12,9 +12,10 @@ from typer.testing import CliRunner
 
 from bundles import contents, faults, pack
 from residuum.__main__ import app
+from residuum.artefacts import manifest
 from residuum.cli.errors import ResiduumError
 from residuum.inspect import bundling, publishing
-from residuum.inspect.crating import METADATA
+from residuum.inspect.bundling import METADATA
 
 ADA = publishing.Published(by="Ada Example", licence="CC-BY-4.0", day=date(2026, 11, 28))
 
@@ -107,7 +108,7 @@ def test_a_pages_job_has_its_command_stage_and_inputs(crate, described):
     inputs = {f"results/{name.partition('/toy/')[2]}" for name in record["inputs"]}
     assert set(references(job["object"])) == inputs & set(contents(crate))
     assert "results/significance/toy-table1.tsv" in set(references(job["object"]))
-    assert job["description"] == (record["environment"]["command"] or "not recorded")
+    assert job["description"] == "not recorded", "functions made it, not a command"
 
 
 def test_a_reader_of_crates_reads_it(crate, tmp_path):
@@ -157,22 +158,53 @@ def test_a_licence_may_be_an_address(results, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("by", "licence", "says"),
+    ("by", "licence", "day", "says"),
     [
-        ("Ada", None, "names its publisher and its licence: --by 'Ada Example' --licence"),
-        (None, "MIT", "names its publisher and its licence"),
-        ("  ", "MIT", "names its publisher and its licence"),
-        ("Ada", "free for all", "--licence 'free for all': no licence has this name"),
+        ("Ada", None, None, "names its publisher and its licence: --by 'Ada Example' --licence"),
+        (None, "MIT", None, "names its publisher and its licence"),
+        (None, None, ADA.day, "names its publisher and its licence"),
+        ("  ", "MIT", None, "--by '  ': not a name of 1 to 200 characters in one line"),
+        ("A" * 201, "MIT", None, "not a name of 1 to 200 characters"),
+        ("Ada\x1b[31m", "MIT", None, "not a name of 1 to 200 characters in one line"),
+        ("Ada", "free for all", None, "--licence 'free for all': neither a short name of spdx"),
+        ("Ada", "MIT\n", None, "neither a short name of spdx"),
     ],
 )
-def test_half_a_statement_is_refused(by, licence, says):
-    with pytest.raises(ResiduumError, match=says):
-        publishing.statement(by, licence, ADA.day)
+def test_what_is_no_statement_is_refused(by, licence, day, says):
+    with pytest.raises(ResiduumError, match=re.escape(says)):
+        publishing.published(by, licence, day)
 
 
 def test_a_statement_is_read_without_needless_blanks():
-    assert publishing.statement(" Ada  Example ", "CC-BY-4.0", ADA.day) == ADA
-    assert publishing.statement(None, None, ADA.day) is None
+    assert publishing.published(" Ada  Example ", "CC-BY-4.0", ADA.day) == ADA
+    assert publishing.published(None, None, None) is None
+
+
+def test_a_foreign_statement_is_checked_too(crate, tmp_path):
+    members = contents(crate)
+    index = json.loads(members["bundle.json"])
+    index["published"]["by"] = ""
+    members["bundle.json"] = json.dumps(index).encode()
+    with pytest.raises(ResiduumError, match=r"bundle\.json cannot be read by .*published\.by: "):
+        bundling.verify(pack(tmp_path / "t.tar.gz", members))
+
+
+def test_texts_of_collections_do_not_depend_on_the_working_directory(
+    results, crate, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    bundling.write(results, tmp_path / "t.tar.gz", published=ADA)
+    assert (tmp_path / "t.tar.gz").read_bytes() == crate.read_bytes()
+
+
+def test_the_workflow_is_of_the_checkout_and_the_run_of_the_results(results, tmp_path, monkeypatch):
+    made_by = manifest.environment()["git_commit"]
+    monkeypatch.setattr(manifest, "_git_commit", lambda: "f" * 40)
+    bundling.write(results, tmp_path / "t.tar.gz", published=ADA)
+    entities = json.loads(contents(tmp_path / "t.tar.gz")[METADATA])["@graph"]
+    by_id = {entity["@id"]: entity for entity in entities}
+    assert by_id["environment/Snakefile"]["version"].endswith(f", commit {'f' * 40}")
+    assert by_id["#run"]["description"].endswith(f", commit {made_by}")
 
 
 def test_a_crate_needs_the_workflow(results, tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""The log of reproductions: entries of bundles, what is refused, what changed between entries."""
+"""The log of reproductions: what is recorded of bundles, what is refused, what changed."""
 
 import csv
 import json
@@ -48,7 +48,7 @@ def test_an_entry_has_the_ledgers_rows_and_where_they_were_made(results, log):
     ledger, numbers = lines(results / "ledger.tsv"), lines(folder / "numbers.tsv")
     kept = list(numbers[0])
     assert numbers == [{name: row[name] for name in kept} for row in ledger]
-    entry = yamls.read(folder / "entry.yaml")
+    entry = yamls.read(folder / "reproduction.yaml")
     assert entry["bundle"] == files.sha256(archive)
     assert entry["numbers"] == files.sha256(folder / "numbers.tsv")
     assert entry["published"] == {"by": "Ada Example", "licence": "MIT", "day": "2026-11-02"}
@@ -96,35 +96,94 @@ def test_a_scale_that_leads_out_of_the_log_is_refused(results, tmp_path, monkeyp
 def test_a_bundle_proves_its_entry(log, tmp_path):
     [folder] = log.glob("toy/2026-11-02-*")
     archive, runner = log.parent / "2.tar.gz", CliRunner()
-    good = runner.invoke(app, ["bundle", "verify", str(archive), "--entry", str(folder)])
+
+    def verified(bundle, place):
+        words = ["bundle", "verify", str(bundle), "--reproduction", str(place)]
+        return runner.invoke(app, words)
+
+    good = verified(archive, folder)
     assert good.exit_code == 0 and good.output.endswith(f"{folder}: made again, same bytes\n")
-    copy = shutil.copytree(folder, tmp_path / "copy")
+    copy = shutil.copytree(folder, tmp_path / "toy" / folder.name)
     change(copy / "numbers.tsv", "reproduced", "close")
-    bad = runner.invoke(app, ["bundle", "verify", str(archive), "--entry", str(copy)])
+    bad = verified(archive, copy)
     assert bad.exit_code == 1
     assert f"FAULT  {copy}: differs: numbers.tsv, line " in bad.output
-    other = runner.invoke(
-        app, ["bundle", "verify", str(log.parent / "1.tar.gz"), "--entry", str(folder)]
-    )
-    assert other.exit_code == 1 and "differs: entry.yaml, line " in other.output
-    with pytest.raises(ResiduumError, match=r"no entry of a log: it has no entry\.yaml"):
+    (copy / "numbers.tsv").unlink()
+    assert f"FAULT  {copy}: lacks numbers.tsv" in verified(archive, copy).output
+    shutil.copy(folder / "numbers.tsv", copy)
+    (copy / "more.html").write_text("x")
+    more = verified(archive, copy)
+    assert more.exit_code == 1 and f"{copy}: holds more.html, which no" in more.output
+    other = verified(log.parent / "1.tar.gz", folder)
+    assert other.exit_code == 1 and f"lies at toy/{folder.name}, and belongs to" in other.output
+    moved = shutil.copytree(folder, tmp_path / "mini" / folder.name)
+    assert verified(archive, moved).exit_code == 1, "it is not of that scale"
+    with pytest.raises(ResiduumError, match=r"no reproduction: it has no reproduction\.yaml"):
         recording.verify(archive, tmp_path)
+
+
+def test_a_reproduction_is_not_checked_by_a_bundle_with_faults(log, tmp_path):
+    [folder] = log.glob("toy/2026-11-02-*")
+    members = contents(log.parent / "2.tar.gz")
+    members["results/ledger.md"] += b"more\n"
+    *_, last = recording.verify(pack(tmp_path / "harmed.tar.gz", members), folder)
+    assert (last.what, last.good) == (str(folder), None) and "has faults" in last.message
+
+
+def test_a_folder_that_is_of_another_bundle_is_no_record(log, tmp_path):
+    copy = shutil.copytree(log, tmp_path / "log")
+    [folder] = copy.glob("toy/2026-11-02-*")
+    change(folder / "reproduction.yaml", "Ada Example", "Eve Example")
+    with pytest.raises(ResiduumError, match=r"exists, and is not of this bundle: differs"):
+        recording.record(log.parent / "2.tar.gz", copy)
+
+
+def test_work_of_a_killed_command_is_not_read(log, tmp_path):
+    copy = shutil.copytree(log, tmp_path / "log")
+    [folder] = copy.glob("toy/2026-11-02-*")
+    folder.rename(folder.parent / f".{folder.name}.part")
+    assert [one.facts.published.by for one in reproductions.read(copy)] == ["Grace Höpper"]
+
+
+def test_the_scales_of_others_are_not_read(log, tmp_path):
+    copy = shutil.copytree(log, tmp_path / "log")
+    (copy / "mini" / "one").mkdir(parents=True)
+    (copy / "mini" / "one" / "reproduction.yaml").write_text("damaged: {")
+    assert len(reproductions.read(copy, "toy")) == 2
+    with pytest.raises(ResiduumError, match=r"one/reproduction\.yaml"):
+        reproductions.read(copy)
 
 
 @pytest.mark.parametrize(
     ("name", "old", "new", "says"),
     [
-        ("numbers.tsv", "reproduced", "close", r"numbers\.tsv: not the file that .*entry\.yaml"),
-        ("entry.yaml", "scale: toy", "scales: toy", r"entry\.yaml: scale: missing key"),
-        ("entry.yaml", "day: '2026-11-02'", "day: soon", r"entry\.yaml: published\.day: .*soon"),
+        (
+            "numbers.tsv",
+            "reproduced",
+            "close",
+            r"numbers\.tsv: not the file that .*reproduction\.yaml",
+        ),
+        ("reproduction.yaml", "format: 1", "format: 2", r"reproduction\.yaml: format: .*1"),
+        (
+            "reproduction.yaml",
+            "scale: toy",
+            "scales: toy",
+            r"reproduction\.yaml: scale: missing key",
+        ),
+        (
+            "reproduction.yaml",
+            "day: '2026-11-02'",
+            "day: soon",
+            r"reproduction\.yaml: published\.day: .*soon",
+        ),
     ],
 )
-def test_an_edited_entry_is_named(log, tmp_path, name, old, new, says):
+def test_an_edited_file_is_named(log, tmp_path, name, old, new, says):
     copy = shutil.copytree(log, tmp_path / "log")
     [folder] = copy.glob("toy/2026-11-02-*")
     change(folder / name, old, new)
     with pytest.raises(ResiduumError, match=f"{says}.*residuum record BUNDLE"):
-        reproductions.entries(copy)
+        reproductions.read(copy)
 
 
 def number(measured, verdict, row="ours", kind="number"):
@@ -137,7 +196,7 @@ def number(measured, verdict, row="ours", kind="number"):
 def reproduction(version, *rows):
     facts = {"published": {"by": "A", "licence": "MIT", "day": date(2026, 1, 1)}, "scale": "toy"}
     facts |= {"bundle": "0" * 64, "numbers": "0" * 64, "machine": {}, "packages": {}}
-    entry = reproductions.Entry(**facts, residuum=version, commits=["abcdef012345"], verdicts={})
+    entry = reproductions.Facts(**facts, residuum=version, commits=["abcdef012345"], verdicts={})
     return reproductions.Reproduction(
         version, entry, {reproductions.key_of(row): row for row in rows}
     )
@@ -152,8 +211,8 @@ def test_what_changed_is_told_with_the_entry_from_which_on():
         reproduction("4", number(0.30001, "close")),
     ]
     told = [
-        (drift.row.row, [(one.name, text) for one, text in drift.values])
-        for drift in reproductions.drifts(found)
+        (change_.row.row, [(one.name, text) for one, text in change_.values])
+        for change_ in reproductions.changes(found)
     ]
     assert told == [
         ("ours", [("1", "0.3 close"), ("3", "0.3104 differs"), ("4", "0.3 close")]),
@@ -174,7 +233,7 @@ def ledger_row(measured, verdict):
         (0.3, "close", "same in 2 of 3; 0.3104 differs"),
         (0.3104, "differs", "same in 1 of 3; 0.3 close (2)"),
         (0.5, "differs", "same in 0 of 3; 0.3 close (2); 0.3104 differs"),
-        (None, "not run", "same in 0 of 3; 0.3 close (2); 0.3104 differs"),
+        (None, "not run", "0.3 close (2); 0.3104 differs"),
     ],
 )
 def test_a_row_is_told_how_many_entries_have_it(measured, verdict, told):
@@ -183,9 +242,12 @@ def test_a_row_is_told_how_many_entries_have_it(measured, verdict, told):
         reproduction("2", number(0.3, "close")),
         reproduction("3", number(0.3104, "differs")),
         reproduction("4", number(0.3, "close", "base")),
+        reproduction("5", number(None, "not run")),
     ]
-    assert reproductions.beside(ledger_row(measured, verdict), found) == told
-    assert reproductions.beside(ledger_row(measured, verdict), found[3:]) == ""
+    assert reproductions.agreement(ledger_row(measured, verdict), found) == told
+    assert reproductions.agreement(ledger_row(measured, verdict), found[3:]) == "", (
+        "no verdict agrees with none"
+    )
 
 
 def test_the_log_has_a_line_per_entry_and_what_changed(log, tmp_path):
@@ -201,14 +263,14 @@ def test_the_log_has_a_line_per_entry_and_what_changed(log, tmp_path):
     assert before == "0.6111 differs (2026-11-01, 1.0.0)"
     assert after.strip(" |") == "0.3333 differs (2026-11-02, 1.0.0)"
     empty = CliRunner().invoke(app, ["record", "--log", str(tmp_path)])
-    assert empty.output == f"{tmp_path}: no reproduction is recorded.\n"
+    assert empty.output == "No reproduction is recorded.\n"
 
 
 def test_entries_that_are_equal_have_no_changes(results, tmp_path):
     for day in (1, 2):
         reproduced(results, tmp_path / "log", day)
     assert reproductions.log(tmp_path / "log").endswith(
-        "All rows of the ledger are the same in all 2 entries."
+        "All rows of the ledger are the same in all 2 reproductions."
     )
 
 
@@ -217,7 +279,9 @@ def test_the_report_shows_entries_beside_each_row(results, log, tmp_path):
     index = (site / "index.html").read_text()
     changed = 3  # base's RR@10, what ours gains over it, and the claim that rests on the gain
     assert index.count("same in 1 of 2") == changed
-    assert index.count("same in 2 of 2") == len(lines(results / "ledger.tsv")) - changed
+    verdicts_of = [row["verdict"] for row in lines(results / "ledger.tsv")]
+    judged = len(verdicts_of) - verdicts_of.count("not run")
+    assert index.count("same in 2 of 2") == judged - changed > 0
     page = (site / "toy" / "reproductions.html").read_text()
     assert "Grace Höpper" in page and "toy-table1/base/rr" in page
     bare = writing.write([results], tmp_path / "bare", reproductions=Path("none")).parent

@@ -284,21 +284,22 @@ def write(
     """Write one archive of metrics, pages, specs, manifests and environment."""
     from residuum.inspect import bundling, publishing
 
-    published = publishing.statement(by, licence, (day or datetime.now()).date())
+    published = publishing.published(by, licence, day and day.date())
     print(bundling.write(results, output, deep, published))
 
 
 @bundle.command()
 def verify(
     archive: Annotated[Path, typer.Argument(help="archive of `bundle write`")],
-    entry: Annotated[
-        Path | None, typer.Option(help="folder of an entry of reproductions/ to make again, too")
+    reproduction: Annotated[
+        Path | None, typer.Option(help="folder of reproductions/ to make again from it, too")
     ] = None,
 ) -> None:
     """Make every page of an archive again and compare the bytes; exit with 1 if any differs."""
     from residuum.inspect import bundling, recording
 
-    _print(recording.verify(archive, entry) if entry else bundling.verify(archive))
+    checked = recording.verify(archive, reproduction) if reproduction else None
+    _print(checked or bundling.verify(archive))
 
 
 @app.command()

@@ -20,7 +20,7 @@ from residuum.pages.bearing import Weighed
 from residuum.pages.jobs import Judged
 from residuum.pages.kinds import BLANKS, JOBS, JUDGED
 from residuum.pages.layout import DASH, MORE, grid, harmless, plain
-from residuum.pages.verdicts import VERDICTS, Before, LedgerRow, judge, why_not_shown
+from residuum.pages.verdicts import VERDICTS, Before, LedgerRow, judge, number_form, why_not_shown
 from residuum.pages.verdicts import ledger as read_ledger
 from residuum.wiring.paths import Paths
 
@@ -236,7 +236,7 @@ def _printed_in(rows: Rows) -> str:
 
 
 def _values(row: LedgerRow) -> list[str]:
-    form = ".4g" if row.kind == "number" else "+.4g"
+    form = number_form(row.kind)
     return [_rounded(row.reported, form), _rounded(row.measured, form)]
 
 

@@ -11,7 +11,6 @@ import typer
 
 from residuum.cli import command
 from residuum.site import writing
-from residuum.wiring.paths import REPRODUCTIONS
 
 app = command.app(__doc__)
 
@@ -20,12 +19,9 @@ app = command.app(__doc__)
 def write(
     results: Annotated[Path, typer.Option(help="results folder with a ledger")],
     output: Annotated[Path, command.written("folder to write; a report in it is replaced")],
-    reproductions: Annotated[Path, typer.Option(help="log of `residuum record`")] = Path(
-        REPRODUCTIONS
-    ),
 ) -> None:
     """Write the report of a results folder."""
-    print(f"report: {writing.write([results], output, reproductions=reproductions)}")
+    print(f"report: {writing.write([results], output)}")
 
 
 if __name__ == "__main__":

@@ -82,7 +82,7 @@ def facts(folder: Path, what: str, *needed: str) -> Facts:
     return found
 
 
-def arithmetic(spec: Mapping[str, object]) -> str | None:
+def precision_on_device(spec: Mapping[str, object]) -> str | None:
     """Return the precision and the device of a spec, as `fp32 on cpu`; None without a precision.
 
     A released encoder is copied, and vectors of others are taken in, so that they have none.

@@ -137,7 +137,7 @@ class Library:
             raise self.refusal(statement, f"{statement.opaque} cannot be followed")
         form = statement.worded if worded else statement.wordless
         parts, used = [_name(statement), form.sha256], list[Target]()
-        modules = list(statement.imports.values())
+        modules = [statement.module, *statement.imports.values()]
         for use in form.uses:
             targets = self.resolve(statement, use)
             parts.append(f"{'.'.join(use)}={'|'.join(map(_name, targets))}")
@@ -227,7 +227,6 @@ class _Walk:
         while self.waiting:
             statement = self.waiting.pop()
             if statement not in self.reached:
-                self._load([statement.module])
                 step = self.library.step(statement, self.kinds, self.worded)
                 self.reached[statement] = step.line
                 self.waiting += step.uses
@@ -235,7 +234,7 @@ class _Walk:
         return self.reached
 
     def _load(self, modules: Iterable[str]) -> None:
-        """Queue the statements that importing modules, and the packages around them, executes."""
+        """Queue the statements that importing modules executes."""
         for name in modules:
             if name not in self.run:
                 self.run.add(name)

@@ -24,17 +24,16 @@ from residuum.artefacts import files, manifest
 from residuum.cli.command import describe
 from residuum.cli.errors import ResiduumError, full
 from residuum.config.roots import ROOT
-from residuum.inspect import citing, crating, provenance
-from residuum.inspect.crating import METADATA
+from residuum.inspect import citing, provenance
 from residuum.inspect.integrity import Change, Changes
 from residuum.inspect.provenance import Graph
-from residuum.inspect.publishing import Published
+from residuum.inspect.publishing import Page, Published
 from residuum.inspect.remaking import REMADE, Bench, make
 from residuum.inspect.text import Finding, remade
 from residuum.wiring.paths import MANIFEST, Paths, Template, folder_of
 
 OLDEST, FORMAT = 3, 4  # from 4 on, a published bundle is an RO-Crate
-INDEX = "bundle.json"
+INDEX, METADATA = "bundle.json", "ro-crate-metadata.json"
 RESULTS, ENVIRONMENT = "results", "environment"
 UNPACKED = "bundle"  # below a folder of work
 MEMBER = re.compile(
@@ -116,20 +115,23 @@ def write(
 
 def _crate(results: Path, graph: Graph, members: dict[str, Path], published: Published) -> str:
     """Return the metadata of the archive as an RO-Crate."""
+    from residuum.inspect import crating  # its library takes half a second
+
     workflow = f"{ENVIRONMENT}/{WORKFLOW}"
     if workflow not in members:
         raise ResiduumError(
-            f"{ROOT}: no {WORKFLOW}, and a published bundle has the workflow. Write it in a "
-            "checkout of residuum, or leave --by and --licence out"
+            f"{ROOT}: no {WORKFLOW}, and a published bundle has the workflow. This residuum was "
+            "installed without it: use the one that `make install` puts into a checkout's .venv, "
+            "or leave --by and --licence out"
         )
     pages = [_in_crate(graph, path, members) for path in provenance.finished(results, PAGES)]
     return crating.metadata(results, graph, members, pages, workflow, published)
 
 
-def _in_crate(graph: Graph, path: str, members: Collection[str]) -> crating.Page:
+def _in_crate(graph: Graph, path: str, members: Collection[str]) -> Page:
     made, stem = graph.manifest(path), f"{RESULTS}/{path.removesuffix('.tsv')}."
     written = [name for name in members if name.startswith(stem)]
-    return crating.Page(
+    return Page(
         name=Path(path).stem,
         module=made.module,
         command=str(made.environment.get("command") or citing.UNKNOWN),

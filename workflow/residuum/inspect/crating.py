@@ -9,18 +9,17 @@ Run Crate 0.5 and Workflow Run Crate 0.5. The same results, publisher and day gi
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
-from typing import NamedTuple
 
 from rocrate.model import ContextEntity, Entity, RootDataset
 from rocrate.rocrate import ROCrate
 
 import residuum
 from residuum.artefacts import manifest
+from residuum.config.roots import ROOT
 from residuum.inspect import checkpoints, citing, recorded
 from residuum.inspect.provenance import Graph
-from residuum.inspect.publishing import Published
+from residuum.inspect.publishing import Page, Published
 
-METADATA = "ro-crate-metadata.json"
 VERSION = "1.1"  # of RO-Crate, on which the profiles of runs build
 SPECIFICATIONS = {
     "https://w3id.org/ro/wfrun/process/0.5": "Process Run Crate",
@@ -40,16 +39,6 @@ FORMATS = {
     ".tsv": "text/tab-separated-values",
     ".yaml": "application/yaml",
 }
-
-
-class Page(NamedTuple):
-    """A page of a crate, the job that made it, and those of its inputs that the crate has."""
-
-    name: str
-    module: str
-    command: str
-    inputs: Sequence[str]
-    files: Sequence[str]
 
 
 def metadata(
@@ -80,15 +69,18 @@ def metadata(
         main=True,
         lang="snakemake",
     )
-    main["name"], main["version"] = "residuum", f"{residuum.__version__}, {_commits(graph)}"
+    main["name"], main["version"] = "residuum", _version([manifest.environment()["git_commit"]])
     main["license"] = _licence(crate, OF_SOFTWARE)
     main["conformsTo"] = _entity(crate, WORKFLOW_FORM, "CreativeWork", name="ComputationalWorkflow")
     run = crate.add_action(
         main,
         "#run",
-        object=[_scale(crate, main, scale), *_collections(crate, graph)],
-        result=[held[name] for page in pages for name in page.files],
-        properties={"name": f"Run at scale {scale}", "description": "The whole workflow"},
+        object=_compact([_scale(crate, main, scale), *_collections(crate, graph)]),
+        result=_compact([held[name] for page in pages for name in page.files]),
+        properties={
+            "name": f"Run at scale {scale}",
+            "description": f"The whole workflow, by residuum {_version(_commits(graph))}",
+        },
     )
     jobs = [
         crate.add_action(
@@ -145,9 +137,14 @@ def _licence(crate: ROCrate, licence: str) -> ContextEntity:
     return crate.get(address) or _entity(crate, address, "CreativeWork", name=licence)
 
 
-def _commits(graph: Graph) -> str:
-    commits = sorted(recorded.environments(graph).get("git_commit", []))
-    return f"commit {', '.join(commits)}" if commits else "no commit recorded"
+def _commits(graph: Graph) -> list[str]:
+    """Return the commits of the code that made the results."""
+    return sorted(recorded.environments(graph).get("git_commit", []))
+
+
+def _version(commits: Sequence[object]) -> str:
+    named = [str(commit) for commit in commits if commit]
+    return f"{residuum.__version__}, commit {', '.join(named) or citing.UNKNOWN}"
 
 
 def _scale(crate: ROCrate, main: ContextEntity, scale: str) -> ContextEntity:
@@ -165,7 +162,7 @@ def _scale(crate: ROCrate, main: ContextEntity, scale: str) -> ContextEntity:
 def _collections(crate: ROCrate, graph: Graph) -> list[ContextEntity]:
     """Return the collections of a run; their texts are no files of a crate."""
     corpora = list(recorded.corpora(graph))
-    known = citing.known(citing.CONFIG, [corpus.name for corpus in corpora])
+    known = citing.known(ROOT / citing.CONFIG, [corpus.name for corpus in corpora])
     made = []
     for corpus in corpora:
         about = citing.stated_of(corpus.name, known.get(corpus.name))

@@ -1,10 +1,11 @@
-"""Add an entry to the log of reproductions, made from a published bundle alone.
+"""Add a reproduction to the log, made from a published bundle alone.
 
-Usage: `residuum record mini.tar.gz`. The same bundle gives the same entry, so that a bundle proves
-its entry: `residuum bundle verify mini.tar.gz --entry FOLDER`. The module `reproductions` reads
-entries and compares them.
+Usage: `residuum record mini.tar.gz`. The same bundle gives the same reproduction, so that it can be
+checked: `residuum bundle verify mini.tar.gz --reproduction FOLDER`. The module `reproductions`
+reads and compares them.
 """
 
+import os
 import re
 import unicodedata
 from collections import Counter
@@ -18,17 +19,18 @@ from residuum.artefacts import files, manifest, yamls
 from residuum.cli.command import describe
 from residuum.cli.errors import ResiduumError
 from residuum.inspect import bundling, checkpoints, provenance, recorded
-from residuum.inspect.reproductions import ENTRY, NUMBERS, Entry, Number, counted
+from residuum.inspect.reproductions import FACTS, NUMBERS, Facts, Number, counted
 from residuum.inspect.text import Finding
 from residuum.pages import grids, verdicts
 from residuum.wiring.paths import Paths
 
 OF_MACHINE = ("python", "platform", "cpu.model", "cpu.instructions")
 PACKAGE = "packages."
+LONGEST = 60  # characters of a publisher in a folder's name
 
 
 def record(archive: Path, folder: Path) -> str:
-    """Add the entry of a published bundle to a folder, and return what was done.
+    """Add the reproduction of a published bundle to a log, and return what was done.
 
     A bundle with a fault, and one that names no publisher, raise ResiduumError.
     """
@@ -38,36 +40,51 @@ def record(archive: Path, folder: Path) -> str:
                 f"{archive}: not recorded. {faults[0].what}: {faults[0].message}. All faults: "
                 f"residuum bundle verify {archive}"
             )
-        entry, numbers = _of_bundle(archive, work)
-    path = folder / name_of(entry)
-    if path.is_dir():
-        return f"{path}: recorded before"
+        facts, numbers = _of_bundle(archive, work)
+        path = folder / name_of(facts)
+        if os.path.lexists(path):
+            if fault := _difference(path, work / "again", facts, numbers):
+                raise ResiduumError(f"{path}: exists, and is not of this bundle: {fault}")
+            return f"{path}: recorded before"
     with files.new_directory(path) as made:
-        _write(made, entry, numbers)
-    return f"{path}: {len(numbers)} rows of the ledger. {counted(entry)}"
+        _write(made, facts, numbers)
+    return f"{path}: {len(numbers)} rows of the ledger. {counted(facts)}"
 
 
 def verify(archive: Path, path: Path) -> list[Finding]:
-    """Check a bundle, and whether it gives an entry byte for byte: findings as of a bundle."""
-    if lacking := [name for name in (ENTRY, NUMBERS) if not (path / name).is_file()]:
-        raise ResiduumError(f"{path}: no entry of a log: it has no {lacking[0]}")
+    """Check a bundle, and whether it gives a reproduction: findings as of a bundle, and one more.
+
+    The reproduction's folder needs its name and no other files.
+    """
+    if not (path / FACTS).is_file():
+        raise ResiduumError(f"{path}: no reproduction: it has no {FACTS}")
     with files.temporary("record") as work:
         findings = bundling.checked(archive, work)
-        if findings[-1].good:
-            made = work / "entry"
-            made.mkdir()
-            _write(made, *_of_bundle(archive, work))
-            faults = [
-                bundling.unlike(name, path, made, "in the entry") for name in (ENTRY, NUMBERS)
-            ]
-            fault = next(filter(None, faults), "")
-            message = f"differs: {fault}" if fault else bundling.MADE
-            findings.append(Finding(str(path), message, not fault))
-    return findings
+        if not findings[-1].good:
+            return [*findings, Finding(str(path), "not checked: the bundle has faults", None)]
+        facts, numbers = _of_bundle(archive, work)
+        fault = _difference(path, work / "again", facts, numbers)
+    return [*findings, Finding(str(path), fault or bundling.MADE, not fault)]
 
 
-def _of_bundle(archive: Path, work: Path) -> tuple[Entry, list[Number]]:
-    """Return the entry of a bundle that `bundling.checked` left in a folder, and its rows."""
+def _difference(path: Path, made: Path, facts: Facts, numbers: Sequence[Number]) -> str:
+    """Return how a folder of the log differs from what a bundle gives, which is put into `made`."""
+    if (name := "/".join(path.resolve().parts[-2:])) != name_of(facts):
+        return f"lies at {name}, and belongs to {name_of(facts)}"
+    made.mkdir()
+    _write(made, facts, numbers)
+    for name in sorted({each.name for folder in (path, made) for each in folder.iterdir()}):
+        if not (path / name).is_file():
+            return f"lacks {name}"
+        if not (made / name).is_file():
+            return f"holds {name}, which no reproduction does"
+        if fault := bundling.unlike(name, path, made, "in the log"):
+            return f"differs: {fault}"
+    return ""
+
+
+def _of_bundle(archive: Path, work: Path) -> tuple[Facts, list[Number]]:
+    """Return the facts and rows of a bundle that `bundling.checked` left in a folder."""
     root = work / bundling.UNPACKED
     index = bundling.index_of(root)
     if index.published is None:
@@ -78,7 +95,7 @@ def _of_bundle(archive: Path, work: Path) -> tuple[Entry, list[Number]]:
     results = root / bundling.RESULTS
     graph, rows = provenance.read(results), verdicts.ledger(results / Paths().ledger)
     numbers = [Number(*(getattr(row, field.name) for field in fields(Number))) for row in rows]
-    used = {manifest.arithmetic(a.manifest.spec) for a in graph.values() if a.manifest}
+    used = {manifest.precision_on_device(a.manifest.spec) for a in graph.values() if a.manifest}
     known = {key: sorted(values) for key, values in recorded.environments(graph).items()}
     counts: dict[str, Counter[str]] = {}
     for row in (row for row in rows if not row.same_as):
@@ -87,7 +104,7 @@ def _of_bundle(archive: Path, work: Path) -> tuple[Entry, list[Number]]:
     machine = {key: known[key] for key in OF_MACHINE if key in known}
     packages = {key: values for key, values in known.items() if key.startswith(PACKAGE)}
     try:
-        entry = Entry(
+        facts = Facts(
             scale=checkpoints.scale_of(results, graph),
             published=index.published,
             bundle=files.sha256(archive),
@@ -100,16 +117,16 @@ def _of_bundle(archive: Path, work: Path) -> tuple[Entry, list[Number]]:
         )
     except ValidationError as error:  # the scale's name comes from the bundle
         raise ResiduumError(describe(f"{archive}: not recorded", error)) from None
-    return entry, numbers
+    return facts, numbers
 
 
-def _write(folder: Path, entry: Entry, numbers: Sequence[Number]) -> None:
-    files.write_text(folder / ENTRY, yamls.dump(entry.model_dump(mode="json")))
+def _write(folder: Path, facts: Facts, numbers: Sequence[Number]) -> None:
+    files.write_text(folder / FACTS, yamls.dump(facts.model_dump(mode="json")))
     grids.write(folder / NUMBERS, numbers, Number)
 
 
-def name_of(entry: Entry) -> str:
-    """Return an entry's folder below the log: scale, day, publisher and bundle."""
-    letters = unicodedata.normalize("NFKD", entry.published.by).encode("ascii", "ignore").decode()
-    by = re.sub(r"[^a-z0-9]+", "-", letters.lower()).strip("-") or "unnamed"
-    return f"{entry.scale}/{entry.published.day}-{by}-{entry.bundle[:8]}"
+def name_of(facts: Facts) -> str:
+    """Return a reproduction's folder below the log: scale, day, publisher and bundle."""
+    letters = unicodedata.normalize("NFKD", facts.published.by).encode("ascii", "ignore").decode()
+    by = re.sub(r"[^a-z0-9]+", "-", letters.lower())[:LONGEST].strip("-") or "unnamed"
+    return f"{facts.scale}/{facts.published.day}-{by}-{facts.bundle[:8]}"

@@ -1,7 +1,7 @@
 """Read the log of reproductions: who got which numbers and verdicts, and what changed since.
 
-Usage: `entries(Path("reproductions"))`; `beside(row, found)` compares a ledger's row with them, and
-`log(folder)` shows all entries as Markdown. The module `recording` adds entries.
+Usage: `found = read(Path("reproductions"))`; `agreement(row, found)` compares a row of a ledger
+with them, and `log(folder)` shows all as Markdown. The module `recording` adds one.
 """
 
 from collections import Counter
@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from residuum.artefacts import files, yamls
 from residuum.cli.command import describe
@@ -22,21 +22,25 @@ from residuum.inspect.publishing import Published
 from residuum.pages import grids, verdicts
 from residuum.pages.layout import DASH, grid, plain
 
-ENTRY, NUMBERS = "entry.yaml", "numbers.tsv"
+FACTS, NUMBERS = "reproduction.yaml", "numbers.tsv"
 PREFIXES = {"python": "Python "}  # of facts that do not name themselves
 SHOWN = 100  # rows of a scale in the log, of those that changed
 COMMIT = 7  # shown digits
-AGAIN = "Delete the entry's folder and make it again from its bundle: residuum record BUNDLE"
+AGAIN = "Delete its folder and make it again from its bundle: residuum record BUNDLE"
 
 
-class Entry(BaseModel):
-    """A reproduction's head. The numbers lie beside it; `numbers` is the hash of their file."""
+class Facts(BaseModel):
+    """Where a reproduction was made, of what, and its counts of verdicts.
 
+    The rows of the ledger lie beside it; `numbers` is the hash of their file.
+    """
+
+    format: Literal[1] = 1
     scale: Id  # names a folder
     published: Published
     bundle: Sha256
-    residuum: str
-    commits: list[str]
+    residuum: Annotated[str, Field(pattern=r"^[\w.+-]*$")]  # version that wrote the bundle
+    commits: list[str]  # of the code that made the results
     machine: dict[str, list[str]]
     packages: dict[str, list[str]]
     verdicts: dict[str, dict[str, int]]  # of a paper, what it prints again of the same runs once
@@ -45,7 +49,7 @@ class Entry(BaseModel):
 
 @dataclass(frozen=True)
 class Number:
-    """A row of the ledger as an entry keeps it, which later versions can read."""
+    """A row of the ledger as the log keeps it, whatever other columns the ledger has."""
 
     paper: str
     table: str
@@ -63,22 +67,22 @@ Key = tuple[str, ...]  # paper, table, row, column, kind and claim of a row of t
 
 
 class Reproduction(NamedTuple):
-    """An entry with its name below the folder, and its rows by key."""
+    """A reproduction of the log: its folder's name, its facts, and its rows by key."""
 
     name: str
-    entry: Entry
+    facts: Facts
     rows: dict[Key, Number]
 
     @property
     def version(self) -> str:
         """Return version and commits, as `1.0.0 (029b6e2)`."""
-        commits = ", ".join(commit[:COMMIT] for commit in self.entry.commits)
-        return f"{self.entry.residuum} ({commits or 'no commit'})"
+        commits = ", ".join(commit[:COMMIT] for commit in self.facts.commits)
+        return f"{self.facts.residuum} ({commits or 'no commit'})"
 
     @property
     def when(self) -> str:
         """Return day and version, as `2026-11-28, 1.0.0`."""
-        return f"{self.entry.published.day}, {self.entry.residuum}"
+        return f"{self.facts.published.day}, {self.facts.residuum}"
 
 
 def key_of(row: Number | verdicts.LedgerRow) -> Key:
@@ -86,119 +90,132 @@ def key_of(row: Number | verdicts.LedgerRow) -> Key:
     return (row.paper, row.table, row.row, row.column, row.kind, row.claim)
 
 
-def shown(row: Number | verdicts.LedgerRow) -> str:
+def text_of(row: Number | verdicts.LedgerRow) -> str:
     """Return a row's number and verdict as pages show them; equal texts count as the same."""
-    form = ".4g" if row.kind == "number" else "+.4g"
+    form = verdicts.number_form(row.kind)
     return row.verdict if row.measured is None else f"{row.measured:{form}} {row.verdict}"
 
 
-def entries(folder: Path) -> list[Reproduction]:
-    """Read the entries of a folder by scale and day; a faulty entry is a ResiduumError.
+def read(folder: Path, scale: str = "*") -> list[Reproduction]:
+    """Read a log's reproductions, of a scale or of all, by scale and day.
 
-    A folder that is missing has no entries.
+    A faulty one is a ResiduumError. A folder that is missing has none.
     """
-    paths = [path.parent for path in folder.glob(f"*/*/{ENTRY}")]
-    found = [_read(folder, path) for path in sorted(paths)]
-    return sorted(found, key=lambda one: (one.entry.scale, one.entry.published.day, one.name))
+    paths = [path.parent for path in folder.glob(f"{scale}/*/{FACTS}")]
+    named = [path.relative_to(folder) for path in paths]
+    whole = sorted(name for name in named if not any(part[0] == "." for part in name.parts))
+    found = [_read(folder, name) for name in whole]
+    return sorted(found, key=lambda one: (one.facts.scale, one.facts.published.day, one.name))
 
 
-def _read(folder: Path, path: Path) -> Reproduction:
-    where = path / ENTRY
+def _read(folder: Path, name: Path) -> Reproduction:
+    where, numbers = folder / name / FACTS, folder / name / NUMBERS
     try:
-        entry = Entry.model_validate(yamls.read(where))
+        facts = Facts.model_validate(yamls.read(where))
     except ValidationError as error:
         raise ResiduumError(f"{describe(str(where), error)}. {AGAIN}") from None
     except ValueError as error:
         raise ResiduumError(f"{error}. {AGAIN}") from None
-    if not (path / NUMBERS).is_file() or files.sha256(path / NUMBERS) != entry.numbers:
-        raise ResiduumError(f"{path / NUMBERS}: not the file that {where} records. {AGAIN}")
-    rows = {key_of(row): row for row in grids.rows(path / NUMBERS, Number)}
-    return Reproduction(path.relative_to(folder).as_posix(), entry, rows)
+    if not numbers.is_file() or files.sha256(numbers) != facts.numbers:
+        raise ResiduumError(f"{numbers}: not the file that {where} records. {AGAIN}")
+    try:
+        rows = {key_of(row): row for row in grids.rows(numbers, Number)}
+    except ResiduumError:
+        raise ResiduumError(f"{numbers}: no table of rows of a ledger. {AGAIN}") from None
+    if any(None in key for key in rows):
+        raise ResiduumError(f"{numbers}: a row without a name. {AGAIN}")
+    return Reproduction(name.as_posix(), facts, rows)
 
 
-class Drift(NamedTuple):
-    """A row of the ledger that was not the same in all entries: (entry, text) of each change."""
+class Change(NamedTuple):
+    """A row of the ledger that changed: each reproduction that shows another text than before."""
 
     row: Number
     values: list[tuple[Reproduction, str]]
 
 
-def drifts(found: Sequence[Reproduction]) -> Iterator[Drift]:
-    """Yield the rows of one scale whose shown number or verdict changed from entry to entry."""
+def changes(found: Sequence[Reproduction]) -> Iterator[Change]:
+    """Yield the rows of one scale whose shown number or verdict changed in the course of days."""
     for key in dict.fromkeys(key for one in found for key in one.rows):
-        having = [(one, shown(one.rows[key])) for one in found if key in one.rows]
-        changes = having[:1] + [
+        having = [(one, text_of(one.rows[key])) for one in found if key in one.rows]
+        first_of_each = having[:1] + [
             after for before, after in pairwise(having) if before[1] != after[1]
         ]
-        if len(changes) > 1:
-            yield Drift(changes[0][0].rows[key], changes)
+        if len(first_of_each) > 1:
+            yield Change(having[0][0].rows[key], first_of_each)
 
 
-def beside(row: verdicts.LedgerRow, found: Iterable[Reproduction]) -> str:
-    """Return how many entries of a row's scale show the same for it, and what the others show."""
-    key = key_of(row)
-    texts = Counter(shown(one.rows[key]) for one in found if key in one.rows)
-    every, same = texts.total(), texts.pop(shown(row), 0)
+def agreement(row: verdicts.LedgerRow, found: Iterable[Reproduction]) -> str:
+    """Return how many reproductions of a row's scale show the same, and what the others show.
+
+    Rows without a verdict count as neither.
+    """
+    rows = [one.rows[key_of(row)] for one in found if key_of(row) in one.rows]
+    texts = Counter(text_of(other) for other in rows if other.verdict not in verdicts.ABSENT)
+    every, same = texts.total(), texts.pop(text_of(row), 0)
     others = [f"{text} ({n})" if n > 1 else text for text, n in texts.items()]
-    return "; ".join([f"same in {same} of {every}", *others]) if every else ""
+    if row.verdict not in verdicts.ABSENT and every:
+        others.insert(0, f"same in {same} of {every}")
+    return "; ".join(others)
 
 
 def by_scale(found: Iterable[Reproduction]) -> dict[str, list[Reproduction]]:
-    """Return entries by their scale, in their order."""
+    """Return reproductions by their scale, in their order."""
     made: dict[str, list[Reproduction]] = {}
     for one in found:
-        made.setdefault(one.entry.scale, []).append(one)
+        made.setdefault(one.facts.scale, []).append(one)
     return made
 
 
 def log(folder: Path) -> str:
     """Return the log of reproductions as Markdown, by scale."""
     parts = [
-        f"## {plain(scale)}\n\n{of_scale(some)}"
-        for scale, some in by_scale(entries(folder)).items()
+        f"## {plain(scale)}\n\n{of_scale(some)}" for scale, some in by_scale(read(folder)).items()
     ]
-    return "\n\n".join(parts) or f"{folder}: no reproduction is recorded."
+    return "\n\n".join(parts) or "No reproduction is recorded."
 
 
 def of_scale(found: Sequence[Reproduction]) -> str:
-    """Return the entries of one scale as Markdown, and what changed from entry to entry."""
-    return f"{grid(HEADER, list(map(_line, found)))}\n\n{_changed(list(drifts(found)), len(found))}"
+    """Return the reproductions of one scale as Markdown, and the rows that changed."""
+    table = grid(HEADER, list(map(_line, found)))
+    return f"{table}\n\n{_changed(list(changes(found)), len(found))}"
 
 
 HEADER = ["day", "by", "residuum", "machine", "verdicts", "bundle"]
 
 
 def _line(one: Reproduction) -> list[str]:
-    entry, machine = one.entry, one.entry.machine
-    cells = [str(entry.published.day), entry.published.by, one.version]
-    facts = [f"{PREFIXES.get(key, '')}{value}" for key, some in machine.items() for value in some]
-    cells += [", ".join(facts), counted(entry)]
-    return [*map(plain, cells), entry.bundle[:8]]
+    facts = one.facts
+    machine = [
+        PREFIXES.get(key, "") + value for key, some in facts.machine.items() for value in some
+    ]
+    cells = [str(facts.published.day), facts.published.by, one.version]
+    return [*map(plain, [*cells, ", ".join(machine), counted(facts)]), facts.bundle[:8]]
 
 
-def _changed(changed: list[Drift], count: int) -> str:
+def _changed(changed: list[Change], count: int) -> str:
     if count == 1:
-        return "One entry, so that nothing can have changed."
+        return "One reproduction, so that nothing can have changed."
     if not changed:
-        return f"All rows of the ledger are the same in all {count} entries."
+        return f"All rows of the ledger are the same in all {count} reproductions."
     lines = [
         [
-            plain("/".join((drift.row.table, drift.row.row, drift.row.column))),
-            plain(drift.row.claim),
-            DASH if drift.row.reported is None else f"{drift.row.reported:.4g}",
-            plain("; ".join(f"{text} ({one.when})" for one, text in drift.values)),
+            plain("/".join((change.row.table, change.row.row, change.row.column))),
+            plain(change.row.claim),
+            DASH if change.row.reported is None else f"{change.row.reported:.4g}",
+            plain("; ".join(f"{text} ({one.when})" for one, text in change.values)),
         ]
-        for drift in changed[:SHOWN]
+        for change in changed[:SHOWN]
     ]
     rest = len(changed) - len(lines)
-    more = f"\n\n{rest} more rows changed; see {NUMBERS} of the entries." if rest else ""
+    more = f"\n\n{rest} more rows changed; see their {NUMBERS}." if rest else ""
     return grid(["row", "claim", "reported", "measured and verdict"], lines) + more
 
 
-def counted(entry: Entry) -> str:
+def counted(facts: Facts) -> str:
     """Return the counts of each paper's verdicts, without what was not run."""
     made = []
-    for paper, counts in entry.verdicts.items():
+    for paper, counts in facts.verdicts.items():
         of = {verdict: n for verdict, n in counts.items() if verdict not in verdicts.ABSENT}
         if of:
             made.append(f"{paper}: {', '.join(f'{verdict} {n}' for verdict, n in of.items())}")

@@ -71,6 +71,11 @@ class LedgerRow:
     reason: str
 
 
+def number_form(kind: str) -> str:
+    """Return the format of a row's values; those of all kinds but `number` are differences."""
+    return ".4g" if kind == "number" else "+.4g"
+
+
 def ledger(path: Path) -> list[LedgerRow]:
     """Return the rows of a finished ledger; ResiduumError if no manifest records the file."""
     made = grids.rows(path, LedgerRow)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from residuum.inspect import reproductions as log
 from residuum.inspect.reproductions import Reproduction
-from residuum.pages.verdicts import ABSENT, VERDICTS, LedgerRow
+from residuum.pages.verdicts import ABSENT, VERDICTS, LedgerRow, number_form
 from residuum.site.folder import Folder
 
 FIRST, AGAIN = "first", "as before"
@@ -33,7 +33,7 @@ class Line(NamedTuple):
     verdict: str
     why: str  # "" for the scale's own reason, which the page shows once
     reason: str
-    elsewhere: str  # what recorded reproductions of the scale have
+    reproduced: str  # what recorded reproductions of the scale have
     href: str
     again: bool
 
@@ -46,7 +46,7 @@ class Line(NamedTuple):
 def rows(folder: Folder, reproductions: Sequence[Reproduction]) -> Iterator[Line]:
     """Yield the ledger's rows in its order; `reproductions` are those of the folder's scale."""
     for row in folder.ledger:
-        form = ".4g" if row.kind == "number" else "+.4g"
+        form = number_form(row.kind)
         again = f"{AGAIN}: {row.same_as}" if row.same_as else ""
         why = "" if row.reason == folder.reason else textwrap.shorten(row.reason, SHORT)
         yield Line(
@@ -62,7 +62,7 @@ def rows(folder: Folder, reproductions: Sequence[Reproduction]) -> Iterator[Line
             verdict=row.verdict,
             why=again or why,
             reason=row.reason,
-            elsewhere=log.beside(row, reproductions),
+            reproduced=log.agreement(row, reproductions),
             href=href(folder, row),
             again=bool(again),
         )

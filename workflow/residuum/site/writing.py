@@ -50,7 +50,7 @@ def write(
     """Write the report of results folders, one per scale; return the path of its index.
 
     `against` is another folder of the first folder's scale; a page then lists the differences.
-    Entries of `reproductions` stand beside the ledger's rows. An older report in `output` is
+    Its rows of the ledger are compared with the log `reproductions`. An older report in `output` is
     replaced, see `replacing`. A folder that holds other files is refused.
     """
     with replaced(output) as made:
@@ -72,10 +72,10 @@ def _write_all(
     (made / "assets").mkdir()
     for asset in ASSETS:
         shutil.copyfile(asset, made / "assets" / asset.name)
-    found = log.by_scale(log.entries(reproductions))
+    found = {scale: some for scale in scales if (some := log.read(reproductions, scale))}
     shared: dict[str, object] = {
         "folders": folders,
-        "recorded": [scale for scale in scales if scale in found],
+        "recorded": list(found),
         "version": residuum.__version__,
         "against": there,
     }

@@ -159,8 +159,8 @@ class Wiring:
 
     @property
     def recorded(self) -> list[str]:
-        """Return the files of the log's entries of this scale, which its report shows."""
-        found = Path(REPRODUCTIONS, self.registry.config.scale).glob("*/*")
+        """Return the files of the reproductions of this scale, which its report shows."""
+        found = Path(REPRODUCTIONS, self.registry.config.scale).glob("[!.]*/*")
         return sorted(map(str, found))
 
     def complete(self, environment: str) -> None:

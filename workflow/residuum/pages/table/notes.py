@@ -295,7 +295,7 @@ def of_arithmetic(manifests: Sequence[Path]) -> Iterator[str]:
     """Yield a note per precision and device, with its trainings, encodings and scores."""
     named: dict[str, dict[str, None]] = {}
     for path in manifests:
-        if used := manifest.arithmetic(manifest.read(path)["spec"]):
+        if used := manifest.precision_on_device(manifest.read(path)["spec"]):
             named.setdefault(used, {})[_computed(path)] = None
     for arithmetic, names in sorted(named.items()):
         yield f"Matrix products in {arithmetic}: {', '.join(sorted(names))}."
