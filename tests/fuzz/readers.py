@@ -593,6 +593,8 @@ def bad_manifests(draw: st.DrawFn) -> Files:
 
 # The log of reproductions.
 
+RECORDED = "log/toy/2026-01-01-a-00000000"
+
 
 def reproduction(measured: list[float], **changes: object) -> Files:
     """Return a reproduction's files; `changes` are of its facts."""
@@ -615,7 +617,10 @@ def reproduction(measured: list[float], **changes: object) -> Files:
         "numbers": sha256(data).hexdigest(),
     }
     text = yaml.safe_dump(facts | changes).encode()
-    return {"log/toy/one/reproduction.yaml": text, "log/toy/one/numbers.tsv": data}
+    return {
+        "log/toy/2026-01-01-a-00000000/reproduction.yaml": text,
+        "log/toy/2026-01-01-a-00000000/numbers.tsv": data,
+    }
 
 
 measured = st.lists(st.floats(-1, 1), min_size=1, max_size=4)
@@ -643,7 +648,12 @@ def bad_reproductions(draw: st.DrawFn) -> Files:
     if kind < len(slips):
         return reproduction(values, **slips[kind])
     files = reproduction(values)
-    return files | {"log/toy/one/numbers.tsv": files["log/toy/one/numbers.tsv"] + b"more\n"}
+    return files | {
+        "log/toy/2026-01-01-a-00000000/numbers.tsv": files[
+            "log/toy/2026-01-01-a-00000000/numbers.tsv"
+        ]
+        + b"more\n"
+    }
 
 
 # Checkpoints.

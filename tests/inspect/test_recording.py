@@ -145,6 +145,15 @@ def test_work_of_a_killed_command_is_not_read(log, tmp_path):
     assert [one.facts.published.by for one in reproductions.read(copy)] == ["Grace Höpper"]
 
 
+def test_a_folder_under_another_name_is_refused(log, tmp_path):
+    copy = shutil.copytree(log, tmp_path / "log")
+    [folder] = copy.glob("toy/2026-11-02-*")
+    (copy / "mini").mkdir()
+    folder.rename(copy / "mini" / folder.name)
+    with pytest.raises(ResiduumError, match=rf"belongs to .*toy/{folder.name}\. Delete its folder"):
+        reproductions.read(copy)
+
+
 def test_the_scales_of_others_are_not_read(log, tmp_path):
     copy = shutil.copytree(log, tmp_path / "log")
     (copy / "mini" / "one").mkdir(parents=True)

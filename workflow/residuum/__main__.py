@@ -298,8 +298,7 @@ def verify(
     """Make every page of an archive again and compare the bytes; exit with 1 if any differs."""
     from residuum.inspect import bundling, recording
 
-    checked = recording.verify(archive, reproduction) if reproduction else None
-    _print(checked or bundling.verify(archive))
+    _print(recording.verify(archive, reproduction) if reproduction else bundling.verify(archive))
 
 
 @app.command()

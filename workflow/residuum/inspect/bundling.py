@@ -93,10 +93,11 @@ def write(
     members = {f"{RESULTS}/{name}": results / name for name in kept}
     members |= {f"{ENVIRONMENT}/{name}": ROOT / name for name in beside}
     members = dict(sorted(members.items()))
-    hashes = {name: files.sha256(path) for name, path in members.items()}
+    records = {name: manifest.described(path) for name, path in members.items()}
+    hashes = {name: record.sha256 for name, record in records.items()}
     texts = dict[str, bytes]()
     if published:
-        texts[METADATA] = _crate(results, graph, members, published).encode()
+        texts[METADATA] = _crate(results, graph, records, published).encode()
         hashes[METADATA] = hashlib.sha256(texts[METADATA]).hexdigest()
     index = {
         "format": FORMAT,
@@ -113,7 +114,9 @@ def write(
     return f"{output}: {len(members)} files, {size:.1f} MB, sha256 {files.sha256(output)}"
 
 
-def _crate(results: Path, graph: Graph, members: dict[str, Path], published: Published) -> str:
+def _crate(
+    results: Path, graph: Graph, members: Mapping[str, manifest.FileRecord], published: Published
+) -> str:
     """Return the metadata of the archive as an RO-Crate."""
     from residuum.inspect import crating  # its library takes half a second
 

@@ -15,6 +15,7 @@ from rocrate.rocrate import ROCrate
 
 import residuum
 from residuum.artefacts import manifest
+from residuum.artefacts.manifest import FileRecord
 from residuum.config.roots import ROOT
 from residuum.inspect import checkpoints, citing, recorded
 from residuum.inspect.provenance import Graph
@@ -44,23 +45,23 @@ FORMATS = {
 def metadata(
     results: Path,
     graph: Graph,
-    members: Mapping[str, Path],
+    members: Mapping[str, FileRecord],
     pages: Sequence[Page],
     workflow: str,
     published: Published,
 ) -> str:
     """Return the metadata of a crate, as JSON-LD.
 
-    `members` maps the names of the crate's files to their paths. `workflow` is the file among them
-    that Snakemake begins with.
+    `members` maps the names of the crate's files to their sizes and hashes. `workflow` is the file
+    among them that Snakemake begins with.
     """
     crate = ROCrate(version=VERSION)
     publisher = _entity(crate, "#publisher", "Person", name=published.by)
     scale = checkpoints.scale_of(results, graph)
     _root(crate, scale, published)["author"] = publisher
     held = {
-        name: crate.add_file(dest_path=name, properties=_described(name, path))
-        for name, path in members.items()
+        name: crate.add_file(dest_path=name, properties=_described(name, record))
+        for name, record in members.items()
         if name != workflow
     }
     main = crate.add_workflow(
@@ -124,12 +125,12 @@ def _entity(crate: ROCrate, at: str, kind: str, **properties: object) -> Context
     return crate.add(ContextEntity(crate, at, properties={"@type": kind, **properties}))
 
 
-def _described(name: str, path: Path) -> dict[str, str]:
+def _described(name: str, record: FileRecord) -> dict[str, str]:
     """Return name, form, bytes and SHA-256 of a file."""
-    record = manifest.described(path)
+    path = PurePath(name)
     form = FORMATS.get(path.suffix, "text/plain")
     facts = {"encodingFormat": form, "contentSize": str(record.bytes), "sha256": record.sha256}
-    return {"name": PurePath(name).name, **facts}
+    return {"name": path.name, **facts}
 
 
 def _licence(crate: ROCrate, licence: str) -> ContextEntity:

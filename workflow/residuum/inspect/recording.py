@@ -6,8 +6,6 @@ reads and compares them.
 """
 
 import os
-import re
-import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields
@@ -19,14 +17,13 @@ from residuum.artefacts import files, manifest, yamls
 from residuum.cli.command import describe
 from residuum.cli.errors import ResiduumError
 from residuum.inspect import bundling, checkpoints, provenance, recorded
-from residuum.inspect.reproductions import FACTS, NUMBERS, Facts, Number, counted
+from residuum.inspect.reproductions import FACTS, NUMBERS, Facts, Number, counted, name_of
 from residuum.inspect.text import Finding
 from residuum.pages import grids, verdicts
 from residuum.wiring.paths import Paths
 
 OF_MACHINE = ("python", "platform", "cpu.model", "cpu.instructions")
 PACKAGE = "packages."
-LONGEST = 60  # characters of a publisher in a folder's name
 
 
 def record(archive: Path, folder: Path) -> str:
@@ -123,10 +120,3 @@ def _of_bundle(archive: Path, work: Path) -> tuple[Facts, list[Number]]:
 def _write(folder: Path, facts: Facts, numbers: Sequence[Number]) -> None:
     files.write_text(folder / FACTS, yamls.dump(facts.model_dump(mode="json")))
     grids.write(folder / NUMBERS, numbers, Number)
-
-
-def name_of(facts: Facts) -> str:
-    """Return a reproduction's folder below the log: scale, day, publisher and bundle."""
-    letters = unicodedata.normalize("NFKD", facts.published.by).encode("ascii", "ignore").decode()
-    by = re.sub(r"[^a-z0-9]+", "-", letters.lower())[:LONGEST].strip("-") or "unnamed"
-    return f"{facts.scale}/{facts.published.day}-{by}-{facts.bundle[:8]}"

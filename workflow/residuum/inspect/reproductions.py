@@ -4,6 +4,8 @@ Usage: `found = read(Path("reproductions"))`; `agreement(row, found)` compares a
 with them, and `log(folder)` shows all as Markdown. The module `recording` adds one.
 """
 
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,6 +28,8 @@ FACTS, NUMBERS = "reproduction.yaml", "numbers.tsv"
 PREFIXES = {"python": "Python "}  # of facts that do not name themselves
 SHOWN = 100  # rows of a scale in the log, of those that changed
 COMMIT = 7  # shown digits
+LONGEST = 60  # characters of a publisher in a folder's name
+HEADER = ["day", "by", "residuum", "machine", "verdicts", "bundle"]
 AGAIN = "Delete its folder and make it again from its bundle: residuum record BUNDLE"
 
 
@@ -96,6 +100,13 @@ def text_of(row: Number | verdicts.LedgerRow) -> str:
     return row.verdict if row.measured is None else f"{row.measured:{form}} {row.verdict}"
 
 
+def name_of(facts: Facts) -> str:
+    """Return a reproduction's folder below the log: scale, day, publisher and bundle."""
+    letters = unicodedata.normalize("NFKD", facts.published.by).encode("ascii", "ignore").decode()
+    by = re.sub(r"[^a-z0-9]+", "-", letters.lower())[:LONGEST].strip("-") or "unnamed"
+    return f"{facts.scale}/{facts.published.day}-{by}-{facts.bundle[:8]}"
+
+
 def read(folder: Path, scale: str = "*") -> list[Reproduction]:
     """Read a log's reproductions, of a scale or of all, by scale and day.
 
@@ -116,6 +127,8 @@ def _read(folder: Path, name: Path) -> Reproduction:
         raise ResiduumError(f"{describe(str(where), error)}. {AGAIN}") from None
     except ValueError as error:
         raise ResiduumError(f"{error}. {AGAIN}") from None
+    if name.as_posix() != name_of(facts):
+        raise ResiduumError(f"{where}: belongs to {folder / name_of(facts)}. {AGAIN}")
     if not numbers.is_file() or files.sha256(numbers) != facts.numbers:
         raise ResiduumError(f"{numbers}: not the file that {where} records. {AGAIN}")
     try:
@@ -138,11 +151,9 @@ def changes(found: Sequence[Reproduction]) -> Iterator[Change]:
     """Yield the rows of one scale whose shown number or verdict changed in the course of days."""
     for key in dict.fromkeys(key for one in found for key in one.rows):
         having = [(one, text_of(one.rows[key])) for one in found if key in one.rows]
-        first_of_each = having[:1] + [
-            after for before, after in pairwise(having) if before[1] != after[1]
-        ]
-        if len(first_of_each) > 1:
-            yield Change(having[0][0].rows[key], first_of_each)
+        steps = [after for before, after in pairwise(having) if before[1] != after[1]]
+        if steps:
+            yield Change(having[0][0].rows[key], [having[0], *steps])
 
 
 def agreement(row: verdicts.LedgerRow, found: Iterable[Reproduction]) -> str:
@@ -179,9 +190,6 @@ def of_scale(found: Sequence[Reproduction]) -> str:
     """Return the reproductions of one scale as Markdown, and the rows that changed."""
     table = grid(HEADER, list(map(_line, found)))
     return f"{table}\n\n{_changed(list(changes(found)), len(found))}"
-
-
-HEADER = ["day", "by", "residuum", "machine", "verdicts", "bundle"]
 
 
 def _line(one: Reproduction) -> list[str]:
