@@ -4,7 +4,7 @@ rule report_write:
         pages=WIRING.pages.all,
         timings=WIRING.page.figure.timed,
         ledger=PATHS.ledger,
-        reproductions=WIRING.recorded,
+        reproductions=WIRING.reproductions,
     output:
         PATHS.report,
     log:

@@ -58,7 +58,7 @@ def published(results, archive, day=1, by="Ada Example"):
 
 
 def reproduced(results, log, day=1, by="Ada Example"):
-    """Record results in a log; return the bundle, which lies beside it."""
+    """Record results in a log, and return the bundle."""
     archive = published(results, log.parent / f"{day}.tar.gz", day, by)
     recording.record(archive, log)
     return archive

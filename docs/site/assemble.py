@@ -87,7 +87,7 @@ def written(app: typer.Typer, words: str, depth: int = 0) -> str:
 
 
 def notebook(path: Path, pages: Path) -> None:
-    """Write a notebook with its outputs as a page, and its pictures beside it."""
+    """Write a notebook with what its cells show as a page, and pictures into a folder beside."""
     import nbformat
     from nbconvert import MarkdownExporter  # of the docs' own packages
 
@@ -97,11 +97,11 @@ def notebook(path: Path, pages: Path) -> None:
     for cell in (cell for cell in cells.cells if cell.cell_type == "markdown"):
         cell.source = linked(cell.source, path, target)
     below = {"output_files_dir": f"{path.stem}_files"}
-    text, found = MarkdownExporter().from_notebook_node(cells, resources=below)
+    text, resources = MarkdownExporter().from_notebook_node(cells, resources=below)
     page = pages / target
     page.parent.mkdir(exist_ok=True)
     page.write_text(text)
-    for name, data in found["outputs"].items():
+    for name, data in resources["outputs"].items():
         (page.parent / name).parent.mkdir(exist_ok=True)
         (page.parent / name).write_bytes(data)
 

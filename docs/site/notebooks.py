@@ -15,7 +15,7 @@ from nbclient import NotebookClient
 
 ROOT = Path(__file__).parents[2]
 FOLDER = "docs/notebooks"
-PARTS = ("Snakefile", "rules", "workflow", "config", "envs", "profiles")
+LEFT_OUT = {"results", "build", "data", "tests"}  # of the project, with hidden folders
 SECONDS = 600  # that a cell may take
 
 
@@ -39,6 +39,11 @@ def run(notebook: nbformat.NotebookNode, project: Path) -> None:
     notebook.metadata["language_info"] = {"name": "python"}  # without the version that ran it
 
 
+def left_out(folder: str, names: list[str]) -> set[str]:
+    """Return what a copy of the project leaves out of a folder."""
+    return {name for name in names if name[0] == "." or (name in LEFT_OUT and folder == str(ROOT))}
+
+
 def main() -> None:
     """Run all notebooks, and write each whole with its outputs."""
     results = ROOT / "results" / "mini"
@@ -46,10 +51,8 @@ def main() -> None:
         raise SystemExit(f"{results}: no finished results. Run `make mini` first.")
     made = {}
     with tempfile.TemporaryDirectory() as name:
-        project = Path(name)
-        for part in PARTS:
-            copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
-            copy(ROOT / part, project / part)
+        project = Path(name) / "project"
+        shutil.copytree(ROOT, project, ignore=left_out)
         (project / "results").mkdir()
         (project / "results" / "mini").symlink_to(results)
         for path in sorted((ROOT / FOLDER).glob("*.ipynb")):

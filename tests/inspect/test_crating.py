@@ -30,7 +30,7 @@ def crate(results, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def described(crate):
-    """Return the crate's entities by id, as its JSON has them."""
+    """Return the entities of the crate's JSON by id."""
     entities = json.loads(contents(crate)[METADATA])["@graph"]
     by_id = {entity["@id"]: entity for entity in entities}
     assert len(by_id) == len(entities), "an id stands once"
@@ -50,18 +50,18 @@ def test_every_file_is_described_with_its_hash_and_size(crate, described):
     held = set(references(described["./"]["hasPart"]))
     assert held == set(members) - {METADATA, "bundle.json"}
     for name in held:
-        said = described[name]["sha256"], described[name]["contentSize"]
-        assert said == (hashlib.sha256(members[name]).hexdigest(), str(len(members[name])))
+        stated = described[name]["sha256"], described[name]["contentSize"]
+        assert stated == (hashlib.sha256(members[name]).hexdigest(), str(len(members[name])))
     forms = {name.rpartition(".")[2]: described[name]["encodingFormat"] for name in held}
     assert forms["tsv"] == "text/tab-separated-values" and forms["md"] == "text/markdown"
 
 
 def test_no_reference_leads_nowhere(described):
-    told = re.compile(r"https?://")  # of a licence's or a specification's page
+    web = re.compile(r"https?://")  # of a licence's or a specification's page
     for entity in described.values():
         for key, value in entity.items():
             for name in references(value):
-                assert name in described or told.match(name), (entity["@id"], key)
+                assert name in described or web.match(name), (entity["@id"], key)
 
 
 def test_it_has_what_the_profiles_demand(described):

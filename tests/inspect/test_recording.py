@@ -41,23 +41,23 @@ def lines(path):
         return list(csv.DictReader(text, delimiter="\t"))
 
 
-def test_an_entry_has_the_ledgers_rows_and_where_they_were_made(results, log):
+def test_a_reproduction_has_the_ledgers_rows_and_where_they_were_made(results, log):
     archive = log.parent / "2.tar.gz"
     [folder] = log.glob("toy/2026-11-02-ada-example-*")
     assert folder.name.endswith(f"-{files.sha256(archive)[:8]}")
     ledger, numbers = lines(results / "ledger.tsv"), lines(folder / "numbers.tsv")
     kept = list(numbers[0])
     assert numbers == [{name: row[name] for name in kept} for row in ledger]
-    entry = yamls.read(folder / "reproduction.yaml")
-    assert entry["bundle"] == files.sha256(archive)
-    assert entry["numbers"] == files.sha256(folder / "numbers.tsv")
-    assert entry["published"] == {"by": "Ada Example", "licence": "MIT", "day": "2026-11-02"}
+    facts = yamls.read(folder / "reproduction.yaml")
+    assert facts["bundle"] == files.sha256(archive)
+    assert facts["numbers"] == files.sha256(folder / "numbers.tsv")
+    assert facts["published"] == {"by": "Ada Example", "licence": "MIT", "day": "2026-11-02"}
     first = [row["verdict"] for row in ledger if not row["same_as"]]
-    assert entry["verdicts"] == {"toy": dict(Counter(first))}
+    assert facts["verdicts"] == {"toy": dict(Counter(first))}
     made = json.loads((results / "ledger.tsv.manifest.json").read_text())["environment"]
-    assert entry["machine"]["python"] == [made["python"]]
-    assert entry["machine"]["cpu.model"] == [made["cpu"]["model"]]
-    assert entry["packages"] == {name: [version] for name, version in made["packages"].items()}
+    assert facts["machine"]["python"] == [made["python"]]
+    assert facts["machine"]["cpu.model"] == [made["cpu"]["model"]]
+    assert facts["packages"] == {name: [version] for name, version in made["packages"].items()}
 
 
 def test_a_name_of_a_folder_is_plain(log):
@@ -93,7 +93,7 @@ def test_a_scale_that_leads_out_of_the_log_is_refused(results, tmp_path, monkeyp
     assert list(tmp_path.iterdir()) == [archive]
 
 
-def test_a_bundle_proves_its_entry(log, tmp_path):
+def test_a_bundle_gives_its_reproduction_again(log, tmp_path):
     [folder] = log.glob("toy/2026-11-02-*")
     archive, runner = log.parent / "2.tar.gz", CliRunner()
 
@@ -205,25 +205,25 @@ def number(measured, verdict, row="ours", kind="number"):
 def reproduction(version, *rows):
     facts = {"published": {"by": "A", "licence": "MIT", "day": date(2026, 1, 1)}, "scale": "toy"}
     facts |= {"bundle": "0" * 64, "numbers": "0" * 64, "machine": {}, "packages": {}}
-    entry = reproductions.Facts(**facts, residuum=version, commits=["abcdef012345"], verdicts={})
+    made = reproductions.Facts(**facts, residuum=version, commits=["abcdef012345"], verdicts={})
     return reproductions.Reproduction(
-        version, entry, {reproductions.key_of(row): row for row in rows}
+        version, made, {reproductions.key_of(row): row for row in rows}
     )
 
 
-def test_what_changed_is_told_with_the_entry_from_which_on():
+def test_what_changed_is_shown_with_where_it_began():
     """The fourth digit counts; the fifth does not. A return to the first value is a change too."""
-    found = [
+    others = [
         reproduction("1", number(0.30001, "close"), number(0.5, "close", "base")),
         reproduction("2", number(0.30002, "close"), number(0.5, "close", "base")),
         reproduction("3", number(0.3104, "differs"), number(0.5, "differs", "base")),
         reproduction("4", number(0.30001, "close")),
     ]
-    told = [
-        (change_.row.row, [(one.name, text) for one, text in change_.values])
-        for change_ in reproductions.changes(found)
+    shown = [
+        (changed.row.row, [(one.name, text) for one, text in changed.values])
+        for changed in reproductions.changes(others)
     ]
-    assert told == [
+    assert shown == [
         ("ours", [("1", "0.3 close"), ("3", "0.3104 differs"), ("4", "0.3 close")]),
         ("base", [("1", "0.5 close"), ("3", "0.5 differs")]),
     ]
@@ -237,7 +237,7 @@ def ledger_row(measured, verdict):
 
 
 @pytest.mark.parametrize(
-    ("measured", "verdict", "told"),
+    ("measured", "verdict", "shown"),
     [
         (0.3, "close", "same in 2 of 3; 0.3104 differs"),
         (0.3104, "differs", "same in 1 of 3; 0.3 close (2)"),
@@ -245,21 +245,21 @@ def ledger_row(measured, verdict):
         (None, "not run", "0.3 close (2); 0.3104 differs"),
     ],
 )
-def test_a_row_is_told_how_many_entries_have_it(measured, verdict, told):
-    found = [
+def test_a_row_is_compared_with_each_reproduction(measured, verdict, shown):
+    others = [
         reproduction("1", number(0.3, "close")),
         reproduction("2", number(0.3, "close")),
         reproduction("3", number(0.3104, "differs")),
         reproduction("4", number(0.3, "close", "base")),
         reproduction("5", number(None, "not run")),
     ]
-    assert reproductions.agreement(ledger_row(measured, verdict), found) == told
-    assert reproductions.agreement(ledger_row(measured, verdict), found[3:]) == "", (
+    assert reproductions.agreement(ledger_row(measured, verdict), others) == shown
+    assert reproductions.agreement(ledger_row(measured, verdict), others[3:]) == "", (
         "no verdict agrees with none"
     )
 
 
-def test_the_log_has_a_line_per_entry_and_what_changed(log, tmp_path):
+def test_the_log_has_a_line_per_reproduction_and_what_changed(log, tmp_path):
     text = CliRunner().invoke(app, ["record", "--log", str(log)]).output
     every = text.splitlines()
     head, first, second = [line for line in every if line.startswith(("| day", "| 2026"))]
@@ -275,7 +275,7 @@ def test_the_log_has_a_line_per_entry_and_what_changed(log, tmp_path):
     assert empty.output == "No reproduction is recorded.\n"
 
 
-def test_entries_that_are_equal_have_no_changes(results, tmp_path):
+def test_equal_reproductions_have_no_changes(results, tmp_path):
     for day in (1, 2):
         reproduced(results, tmp_path / "log", day)
     assert reproductions.log(tmp_path / "log").endswith(
@@ -283,7 +283,7 @@ def test_entries_that_are_equal_have_no_changes(results, tmp_path):
     )
 
 
-def test_the_report_shows_entries_beside_each_row(results, log, tmp_path):
+def test_the_report_compares_each_row(results, log, tmp_path):
     site = writing.write([results], tmp_path / "site", reproductions=log).parent
     index = (site / "index.html").read_text()
     changed = 3  # base's RR@10, what ours gains over it, and the claim that rests on the gain

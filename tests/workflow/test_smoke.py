@@ -911,6 +911,22 @@ def test_the_notebooks_run_on_it_and_are_kept_with_what_they_show(project, tmp_p
         assert sum(bool(cell.outputs) for cell in cells) >= len(cells) - 2
         for old, new in zip(kept.cells, again.cells, strict=True):
             assert shown_kinds(old) == shown_kinds(new), old.source
+        assert SHOWN[path.stem](project) in json.dumps(again.cells)
+
+
+def mean_of_bm25(project):
+    """Return BM25's mean as a notebook prints it, from the values per query."""
+    path = project / "results" / "smoke" / "metrics" / "generated-smoke" / "dev" / "bm25.tsv"
+    values = pl.read_csv(path, separator="\t").filter(measure="RR@10")["value"]
+    return f"| 1 BM25  | {values.mean():.4f} "
+
+
+SHOWN = {
+    "compare": mean_of_bm25,
+    "what-dense-finds": lambda project: "| 3 fusion | ",
+    "reproduced-table": lambda project: "clear/table1/clear/dev-rr in ../../results/smoke",
+    "own-collection": lambda project: "|  | 1 BM25       | ",
+}
 
 
 def shown_kinds(cell):

@@ -100,7 +100,7 @@ def metadata(
 
 
 def _compact(entities: list[Entity]) -> Entity | list[Entity]:
-    """Return a single entity by itself, as JSON-LD's compacted form has it."""
+    """Return the only entity of a list, or the list: the compacted form of JSON-LD."""
     return entities[0] if len(entities) == 1 else entities
 
 

@@ -1,7 +1,7 @@
 """Read the log of reproductions: who got which numbers and verdicts, and what changed since.
 
-Usage: `found = read(Path("reproductions"))`; `agreement(row, found)` compares a row of a ledger
-with them, and `log(folder)` shows all as Markdown. The module `recording` adds one.
+Usage: `agreement(row, read(Path("reproductions"), "mini"))` compares a row of a ledger with them,
+and `log(folder)` shows all as Markdown. The module `recording` adds one.
 """
 
 import re
@@ -115,8 +115,8 @@ def read(folder: Path, scale: str = "*") -> list[Reproduction]:
     paths = [path.parent for path in folder.glob(f"{scale}/*/{FACTS}")]
     named = [path.relative_to(folder) for path in paths]
     whole = sorted(name for name in named if not any(part[0] == "." for part in name.parts))
-    found = [_read(folder, name) for name in whole]
-    return sorted(found, key=lambda one: (one.facts.scale, one.facts.published.day, one.name))
+    every = [_read(folder, name) for name in whole]
+    return sorted(every, key=lambda one: (one.facts.scale, one.facts.published.day, one.name))
 
 
 def _read(folder: Path, name: Path) -> Reproduction:
@@ -147,21 +147,21 @@ class Change(NamedTuple):
     values: list[tuple[Reproduction, str]]
 
 
-def changes(found: Sequence[Reproduction]) -> Iterator[Change]:
+def changes(reproductions: Sequence[Reproduction]) -> Iterator[Change]:
     """Yield the rows of one scale whose shown number or verdict changed in the course of days."""
-    for key in dict.fromkeys(key for one in found for key in one.rows):
-        having = [(one, text_of(one.rows[key])) for one in found if key in one.rows]
+    for key in dict.fromkeys(key for one in reproductions for key in one.rows):
+        having = [(one, text_of(one.rows[key])) for one in reproductions if key in one.rows]
         steps = [after for before, after in pairwise(having) if before[1] != after[1]]
         if steps:
             yield Change(having[0][0].rows[key], [having[0], *steps])
 
 
-def agreement(row: verdicts.LedgerRow, found: Iterable[Reproduction]) -> str:
+def agreement(row: verdicts.LedgerRow, reproductions: Iterable[Reproduction]) -> str:
     """Return how many reproductions of a row's scale show the same, and what the others show.
 
     Rows without a verdict count as neither.
     """
-    rows = [one.rows[key_of(row)] for one in found if key_of(row) in one.rows]
+    rows = [one.rows[key_of(row)] for one in reproductions if key_of(row) in one.rows]
     texts = Counter(text_of(other) for other in rows if other.verdict not in verdicts.ABSENT)
     every, same = texts.total(), texts.pop(text_of(row), 0)
     others = [f"{text} ({n})" if n > 1 else text for text, n in texts.items()]
@@ -170,10 +170,10 @@ def agreement(row: verdicts.LedgerRow, found: Iterable[Reproduction]) -> str:
     return "; ".join(others)
 
 
-def by_scale(found: Iterable[Reproduction]) -> dict[str, list[Reproduction]]:
+def by_scale(reproductions: Iterable[Reproduction]) -> dict[str, list[Reproduction]]:
     """Return reproductions by their scale, in their order."""
     made: dict[str, list[Reproduction]] = {}
-    for one in found:
+    for one in reproductions:
         made.setdefault(one.facts.scale, []).append(one)
     return made
 
@@ -186,10 +186,10 @@ def log(folder: Path) -> str:
     return "\n\n".join(parts) or "No reproduction is recorded."
 
 
-def of_scale(found: Sequence[Reproduction]) -> str:
+def of_scale(reproductions: Sequence[Reproduction]) -> str:
     """Return the reproductions of one scale as Markdown, and the rows that changed."""
-    table = grid(HEADER, list(map(_line, found)))
-    return f"{table}\n\n{_changed(list(changes(found)), len(found))}"
+    table = grid(HEADER, list(map(_line, reproductions)))
+    return f"{table}\n\n{_changed(list(changes(reproductions)), len(reproductions))}"
 
 
 def _line(one: Reproduction) -> list[str]:

@@ -49,8 +49,8 @@ def write(
 ) -> Path:
     """Write the report of results folders, one per scale; return the path of its index.
 
-    `against` is another folder of the first folder's scale; a page then lists the differences.
-    Its rows of the ledger are compared with the log `reproductions`. An older report in `output` is
+    `against` is another folder of the first folder's scale; a page then lists the differences. Rows
+    of the ledger are compared with those of the log `reproductions`. An older report in `output` is
     replaced, see `replacing`. A folder that holds other files is refused.
     """
     with replaced(output) as made:
@@ -72,17 +72,17 @@ def _write_all(
     (made / "assets").mkdir()
     for asset in ASSETS:
         shutil.copyfile(asset, made / "assets" / asset.name)
-    found = {scale: some for scale in scales if (some := log.read(reproductions, scale))}
+    logged = {scale: log.read(reproductions, scale) for scale in scales}
     shared: dict[str, object] = {
         "folders": folders,
-        "recorded": list(found),
+        "logged": [scale for scale in scales if logged[scale]],
         "version": residuum.__version__,
         "against": there,
     }
-    lines = {f.scale: list(ledgers.rows(f, found.get(f.scale, []))) for f in folders}
+    lines = {f.scale: list(ledgers.rows(f, logged[f.scale])) for f in folders}
     for folder in folders:
-        some = found.get(folder.scale, [])
-        _write_folder(folder, made / folder.scale, lines[folder.scale], some, shared)
+        scale = folder.scale
+        _write_folder(folder, made / scale, lines[scale], logged[scale], shared)
     shared["root"] = ""
     _write(made / INDEX, INDEX, **shared, **_index(folders, lines))
     if there:

@@ -158,10 +158,10 @@ class Wiring:
         return Reported(self.registry, mark)
 
     @property
-    def recorded(self) -> list[str]:
-        """Return the files of the reproductions of this scale, which its report shows."""
-        found = Path(REPRODUCTIONS, self.registry.config.scale).glob("[!.]*/*")
-        return sorted(map(str, found))
+    def reproductions(self) -> list[str]:
+        """Return the files of the scale's reproductions, which the report shows."""
+        folder = Path(REPRODUCTIONS, self.registry.config.scale)
+        return sorted(map(str, folder.glob("[!.]*/*")))
 
     def complete(self, environment: str) -> None:
         """Give rules a benchmark file, an environment, an order and batches; check targets.

@@ -18,8 +18,6 @@ TRAINED = "{model}/seed{seed}"
 MODEL = f"{TRAINED}/manifest.json"
 SHARD = "shard-{shard}/manifest.json"
 FOLDERS = {"table": "tables", "characteristics": "tables", "figure": "figures"}
-
-
 REPRODUCTIONS = "reproductions"  # the log of `residuum record`, a folder of the project
 
 
