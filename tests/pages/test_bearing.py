@@ -13,6 +13,8 @@ from residuum.artefacts import trec
 from residuum.config.schema.tests import Tests
 from residuum.pages import bearing, verdicts
 from residuum.pages.bearing import Limits, weigh
+from residuum.pages.figure.entry import Figure
+from residuum.pages.figure.job import BoundFigure
 from residuum.pages.jobs import Basis, Trained
 from residuum.pages.limits import below
 from residuum.pages.table.blanks import blank_verdict
@@ -21,6 +23,16 @@ from residuum.paired import Comparison
 from tables_fixture import job
 
 TESTS = Tests(test="permutation", alpha=0.05, correction="none", family="column")
+
+DEPTHS = {
+    "kind": "figure", "title": "Toy depths", "printed_in": "Toy, Figure 1", "role": "dev",
+    "series": [{"id": "ours", "label": "Ours", "system": "ours"}],
+    "panels": [
+        {"id": "recall", "shows": "recall", "header": "Recall"},
+        {"id": "accuracy", "shows": "reranked", "measure": "RR@10", "header": "MRR@10"},
+    ],
+    "tests": "toy",
+}  # fmt: skip
 
 
 def plain(**changes):
@@ -187,6 +199,26 @@ def test_a_bound_page_names_dense_parts_and_trainings():
     metrics, bounds = below([made])
     assert metrics == ["data/dev/dense.seed1.tsv", "data/dev/dense.seed2.tsv"]
     assert bounds == ["data/dev.tsv"]
+
+
+def test_recall_over_depths_asks_dense_parts_by_the_measure_beside_it():
+    """Two trainings behind `ours`; no run's metrics hold the recall of a curve."""
+    parts = {
+        f"ours.seed{n}": Trained(dense=[f"dense.seed{n}"], models=[f"clear/seed{n}"])
+        for n in (1, 2)
+    }
+    entry = Figure.model_validate(DEPTHS)
+    bound = BoundFigure(
+        id="toy-figure1", entry=entry, tests=TESTS, splits={"ours": "data/dev"},
+        runs={"ours": [*parts]}, trained_runs={"data/dev": parts}, scale="toy", reason="a toy.",
+    )  # fmt: skip
+    made = bound.basis("ours", "recall/10")
+    assert made == bound.basis("ours", "accuracy/10")
+    assert made.alone == (("dense.seed1", "dense.seed2"),) and made.measure == "RR@10"
+    alone = entry.model_copy(update={"panels": entry.panels[:1]})
+    bare = bound.model_copy(update={"entry": alone}).basis("ours", "recall/10")
+    assert bare == made._replace(measure=None), "its seeds count, and nothing is asked of chance"
+    assert below([bare]) == ([], [])
 
 
 def test_of_candidates_the_order_of_them_is_compared_with_chance():

@@ -83,12 +83,14 @@ class Limits:
         """Return query_id and value, the mean over runs."""
         where = f"{runs[0]} on {basis.split_ref}: "
         values = grids.read_matrix(
-            self._metrics, basis.split_ref, runs, basis.measure, where, self._read
+            self._metrics, basis.split_ref, runs, str(basis.measure), where, self._read
         )
         return pl.DataFrame({"query_id": values.query_ids, "value": values.values.mean(axis=1)})
 
     def _bounds_of(self, basis: Basis) -> pl.DataFrame | None:
         """Return query_id, measure, chance and ceiling, or None if the measure has no bounds."""
+        if basis.measure is None:
+            return None
         path = self._bounds / below_bounds(basis.split_ref, basis.over)
         known = self._read_bounds(path).filter(measure=basis.measure)
         return known if known.height else None

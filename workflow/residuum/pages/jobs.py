@@ -38,14 +38,15 @@ class Gap(NamedTuple):
 class Basis(NamedTuple):
     """Where the values of a row in a column come from, to say what the data could have shown.
 
-    `alone` holds the runs of each dense part behind it, whose values are compared with chance.
+    `alone` holds the runs of each dense part behind it, whose values of `measure` are compared with
+    chance. Without a measure nothing is asked of chance.
     `over` names candidates in place of the corpus. `models` are the trained models behind it, as
     `<model>/seed<n>`. `whole` says that the values are the measure's own, of all queries, so that
     the ceiling of the measure is theirs.
     """
 
     split_ref: str
-    measure: str
+    measure: str | None
     over: str | None
     alone: tuple[tuple[str, ...], ...]
     models: tuple[str, ...]
@@ -147,7 +148,12 @@ class Judged(Bound):
         return None
 
     def basis_of(
-        self, runs: Sequence[str], split_ref: str, measure: str, over: str | None, whole: bool
+        self,
+        runs: Sequence[str],
+        split_ref: str,
+        measure: str | None,
+        over: str | None,
+        whole: bool,
     ) -> Basis:
         """Return where the values of runs on a split come from."""
         known = self.trained_runs.get(split_ref, {})

@@ -13,7 +13,7 @@ from residuum.wiring.paths import below_bounds, below_metrics
 def below(bases: Iterable[Basis]) -> tuple[list[str], list[str]]:
     """Return the metrics files and the bounds that bases need, relative to their folders."""
     metrics, bounds = dict[str, None](), dict[str, None]()
-    for basis in bases:
+    for basis in (one for one in bases if one.measure):
         bounds[below_bounds(basis.split_ref, basis.over)] = None
         runs = (run for part in basis.alone for run in part)
         metrics |= dict.fromkeys(below_metrics(basis.split_ref, run) for run in runs)

@@ -44,12 +44,18 @@ class BoundFigure(Judged):
         return {**kept, str(last): runs}
 
     def basis(self, series: str, column: str) -> Basis | None:
-        panel, split_ref = self.entry.panel(column), self.splits[series]
-        if split_ref is None or panel.measure is None:
+        """Return where values come from; recall asks dense parts by another panel's measure.
+
+        No run's metrics hold the recall of a curve.
+        """
+        split_ref = self.splits[series]
+        panels = [self.entry.panel(column), *self.entry.panels]
+        measure = next((panel.measure for panel in panels if panel.measure), None)
+        if split_ref is None:
             return None
         runs = self.runs.get(series, [])
         # A rerank depth or a group has another ceiling than the measure.
-        return self.basis_of(runs, split_ref, panel.measure, over=None, whole=False)
+        return self.basis_of(runs, split_ref, measure, over=None, whole=False)
 
     def runs_of(self, row: str, column: str) -> list[str] | None:
         return self.runs.get(row)
