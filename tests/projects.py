@@ -5,6 +5,7 @@ import importlib.util
 import os
 import re
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -67,8 +68,10 @@ def arguments(
 def invoke(
     project: Path, *targets: str, env: Mapping[str, str] | None = None, **how: Any
 ) -> tuple[int, str]:
-    """Run a scale; return Snakemake's exit status and its output."""
-    environment = os.environ if env is None else env
+    """Run a scale, as in an activated environment; return Snakemake's status and its output."""
+    environment = dict(os.environ if env is None else env)
+    path = os.path.dirname(sys.executable), environment.get("PATH", os.defpath)
+    environment["PATH"] = os.pathsep.join(path)
     words = arguments(*targets, **how)
     done = forking.run("snakemake", words, environment, project, merged=True)
     return done.returncode, done.stdout

@@ -258,6 +258,17 @@ def test_a_cosine_makes_every_length_one(taken):
     np.testing.assert_allclose(rows[2], [[0.8, 0.6], [0, 1]], atol=1e-7)
 
 
+def test_a_cosine_leaves_vectors_of_length_one_as_they_are(taken, tmp_path):
+    """Scaled in float32, as encoders do; scaled once more, about one in three would change."""
+    drawn = np.random.default_rng(1).normal(size=(len(DOCS), 300)).astype(np.float32)
+    unit = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+    save(tmp_path / "docs.npz", dict(zip(DOCS, unit, strict=True)))
+    save(tmp_path / "queries.npz", {name: unit[0] for name in QUERIES})
+    one, two, _ = taken("cosine")
+    made = np.concatenate([contracts.read_vectors(folder)[1] for folder in (one, two)])
+    assert made.tobytes() == unit.tobytes()
+
+
 def test_other_vectors_have_another_weight(taken, tmp_path):
     weights = {facts(folder)["weights"] for folder in taken()}
     save(tmp_path / "docs.npz", {**ROWS, "d4": [1, 1]})

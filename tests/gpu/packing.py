@@ -157,7 +157,9 @@ def install(folder: Path, environment: Path) -> Path:
     [packages] = environment.glob("lib/python*/site-packages")
     for archive in sorted(folder.glob("*.tar.xz")):
         with tarfile.open(archive) as file:
-            file.extractall(packages, filter="data")
+            if hasattr(tarfile, "data_filter"):  # Python 3.11.4 and later
+                file.extraction_filter = tarfile.data_filter
+            file.extractall(packages)
     below = [path for path in (*site.getsitepackages(), site.getusersitepackages())]
     line = "; ".join(f"site.addsitedir({path!r})" for path in below if Path(path).is_dir())
     (packages / "below.pth").write_text(f"import site; {line}\n")

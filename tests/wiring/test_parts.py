@@ -579,7 +579,7 @@ def test_candidates_are_of_no_system_with_a_run_for_each_seed():
 def test_a_program_depends_on_the_files_of_its_command(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "embed.py").touch()
-    program = {"kind": "program", "similarity": "dot", "command": ["python", "embed.py", "x" * 999]}
+    program = {"kind": "program", "similarity": "dot", "command": ["sh", "embed.py", "x" * 999]}
     toy = with_model(
         asked=program,
         gone={**program, "command": ["no-such-program"]},
