@@ -1708,11 +1708,12 @@ class Figure:
     def source(self, name, panel):
         """Return where the values of a series in a panel come from, in a list."""
         [shown] = [one for one in self.entry["panels"] if one["id"] == panel]
+        beside = [one["measure"] for one in self.entry["panels"] if one["measure"]]
         split_id = self.spec["splits"].get(name)
-        if split_id is None or shown["measure"] is None:
+        if split_id is None:
             return []
-        runs = self.spec["runs"].get(name, [])
-        return [Source.of(self.spec, split_id, runs, shown["measure"], None, False)]
+        runs, measure = self.spec["runs"].get(name, []), shown["measure"] or beside[0]
+        return [Source.of(self.spec, split_id, runs, measure, None, False)]
 
     def series(self, name, panel):
         """Return a series in a panel."""
@@ -1726,6 +1727,8 @@ class Figure:
             return Series(self._depths(split_id, runs, shown))
         if self.entry["over"] == "snapshot":
             return Series(self._snapshots(name, split_id, runs, shown))
+        if self.entry["over"] in ("effort", "cutoff", "query"):
+            raise NotCompared(f"figures over {self.entry['over']}")
         return Series(self._groups(split_id, runs, shown))
 
     def _depths(self, split_id, runs, shown):

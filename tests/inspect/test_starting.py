@@ -21,6 +21,7 @@ from residuum.__main__ import app
 from residuum.artefacts import yamls
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries, loading
+from residuum.config.registry import SplitId
 from residuum.config.schema.datasets import Dataset
 from residuum.inspect import starting
 from residuum.neural import hub, release
@@ -97,7 +98,8 @@ def test_a_folder_and_a_model_become_entries_that_are_taken(project, models):
     made = files(project).keys() - before.keys()
     assert {**files(project), **before} == files(project)
     assert sorted(made) == [
-        "config/datasets/mine.yaml", "config/models/mine.yaml", "config/papers/mine/table1.yaml",
+        "config/datasets/mine.yaml", "config/models/mine.yaml", "config/papers/mine/figure1.yaml",
+        "config/papers/mine/figure2.yaml", "config/papers/mine/table1.yaml",
         "config/scales/mine.yaml", "config/systems/mine.yaml",
     ]  # fmt: skip
     assert all(f"wrote {path}" in lines for path in made)
@@ -109,6 +111,11 @@ def test_a_folder_and_a_model_become_entries_that_are_taken(project, models):
         "mine-tiny-encoder-rrf",
     ]  # fmt: skip
     assert [column.role for column in page.columns] == ["mine-test"] * 2
+    for figure in ("mine-figure1", "mine-figure2"):
+        assert [one.system for one in loaded.pages[figure].series] == [
+            "bm25-default", "tiny-encoder", "mine-tiny-encoder-rrf",
+        ]  # fmt: skip
+    assert {"R@1", "R@100", "R@1000"} <= {*loaded.measures(SplitId("mine", "test"))}
     assert loaded.systems["mine-tiny-encoder-sum"].interpolation.tune_on == "own"
     dataset = entries.parse(Path("config/datasets/mine.yaml"), Dataset)
     assert dataset.own.train == "train" and dataset.own.tune == "dev"
@@ -141,6 +148,7 @@ def test_a_tuning_split_is_drawn_from_many_training_queries(project, queries, dr
     assert (dataset.own.tune == "tune") is drawn and ("tune" in dataset.splits) is drawn
     rows = {row.system for row in registry("mine").pages["mine-table1"].rows}
     assert ({"dpr-embedding", "dpr-ei"} <= rows) is drawn
+    assert rows == {one.system for one in registry("mine").pages["mine-figure1"].series}
     assert entry("scales/mine.yaml")["base"] == ("mini" if drawn else "laptop")
 
 
@@ -241,6 +249,10 @@ def test_a_cross_encoder_reranks(project, models):
     assert system.kind == "rerank" and system.reranker.path == str(models / "cross")
     assert system.depth.value == 50
     assert not Path("config/models/mine.yaml").exists()
+    series = [one.system for one in registry("mine").pages["mine-figure1"].series]
+    assert series == ["bm25-default"], "a reranker finds no doc that BM25 does not"
+    series = [one.system for one in registry("mine").pages["mine-figure2"].series]
+    assert series == ["bm25-default", "mine-cross"]
 
 
 def test_models_of_one_name_have_ids_of_their_own(project, models, tmp_path_factory):

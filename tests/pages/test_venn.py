@@ -158,7 +158,7 @@ def test_the_caption_and_the_drawing(drawn):
     assert "hypothetical: dense dpr, lexical bm25, as large and without an overlap" in text
     png = (folder / "toy-figure1.png").read_bytes()
     width, height = struct.unpack(">II", png[16:24])
-    assert width == 3 * height, "three diagrams of one scale"
+    assert width == height, "three diagrams of one scale, two beside each other"
     assert b"CreationDate" not in (folder / "toy-figure1.pdf").read_bytes()
 
 

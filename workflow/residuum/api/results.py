@@ -24,7 +24,7 @@ from residuum.inspect.auditing import Audited
 from residuum.inspect.comparing import Compared, complementarity_page
 from residuum.pages import drawing, layout
 from residuum.pages.layout import Layout, TextCell
-from residuum.pages.venn.make import SIZE, plots_of
+from residuum.pages.venn.make import plots_of
 from residuum.paired.coverage import Coverage
 from residuum.site import markup
 from residuum.tuning.choosing import Record
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST_PLOTS = 6  # of a picture, beside each other
-WIDTH, LINE_HEIGHT = 3.4, 0.22  # inches of a plot of intervals, and of its lines
+MOST_PLOTS = 6  # of a picture
+LINE_HEIGHT = 0.22  # inches, of a plot of intervals
 
 
 class Result(ABC):
@@ -66,11 +66,11 @@ class Result(ABC):
         if not plots:
             return None
         with drawing.styled():
-            return drawing.figure_of(plots, *self.size(), sharey=True)
+            return drawing.figure_of(plots, self.height(), sharey=True)
 
-    def size(self) -> tuple[float, float]:
-        """Return the width and height of a plot in inches."""
-        return SIZE, SIZE
+    def height(self) -> float:
+        """Return the height of a plot in inches."""
+        return drawing.COLUMN
 
     def __repr__(self) -> str:
         return self.to_markdown()
@@ -132,9 +132,9 @@ class Comparisons(Result):
         measures = list(dict.fromkeys(row.measure for row in self.made.rows))[:MOST_PLOTS]
         return [self._intervals(measure) for measure in measures]
 
-    def size(self) -> tuple[float, float]:
+    def height(self) -> float:
         lines = max(Counter(row.measure for row in self.made.rows).values(), default=0)
-        return WIDTH, 1.0 + LINE_HEIGHT * max(lines, 3)
+        return 1.0 + LINE_HEIGHT * max(lines, 3)
 
     def _intervals(self, measure: str) -> drawing.Plot:
         rows = [row for row in self.made.rows if row.measure == measure][::-1]
@@ -173,8 +173,8 @@ class Audit(Result):
     def plots(self) -> Sequence[drawing.Plot]:
         return self.made.plots()
 
-    def size(self) -> tuple[float, float]:
-        return self.made.size()
+    def height(self) -> float:
+        return self.made.height()
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -82,6 +82,11 @@ def cutoff(measure: str) -> int | None:
     raise ResiduumError(f"cannot read the measure '{measure}': write such as {name}@20.")
 
 
+def at(measure: str, cutoff: int | str) -> str:
+    """Return a measure with another cutoff: `R(rel=2)@1000` at 10 is `R(rel=2)@10`."""
+    return re.sub(r"@\d+$", f"@{cutoff}", measure)
+
+
 def by_judgements(measure: str) -> str:
     """Return the measure that gives the same values on judgements made from the answers."""
     if reads(measure) == "judgements":
@@ -176,7 +181,7 @@ def fault(measure: str, fitting: Sequence[str]) -> str | None:
 
 def words(measure: str) -> str:
     """Write a measure in full: RR@10 is `Reciprocal rank at 10 (RR@10)`."""
-    match = re.fullmatch(r"(\w+)(?:\([^)]*\))?(?:@(\d+))?", measure)
+    match = re.fullmatch(r"(\w+)(?:\([^)]*\))?(?:@(\w+))?", measure)
     name = match[1] if match else ""
     table = BY_ANSWERS if name in BY_ANSWERS else BY_JUDGEMENTS
     text = table[name].words if name in table else WORDS.get(name)

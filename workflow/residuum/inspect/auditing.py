@@ -45,7 +45,7 @@ SCHEMA = {"system": pl.String, "collection": pl.String, "query": pl.String, "val
 SUMMARY = re.compile(r"(macro|micro)?[ _-]?(average|avg\.?|mean|overall|rank|borda).*")  # columns
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 MOST_NAMED = 8  # systems or queries in a message
-WIDTH, LINE = 3.3, 0.17  # inches of a column of ACM's pages, and of a system's line
+LINE = 0.17  # inches of a system's line
 WAYS = (
     "Give a folder (qrels and runs, or a folder of both for each collection), qrels and runs, a "
     "table of values, or PAPER/PAGE/COLUMN of results"
@@ -167,9 +167,9 @@ class Audited:
 
         return [plot]
 
-    def size(self) -> tuple[float, float]:
-        """Return the width and height of the picture in inches."""
-        return WIDTH, 0.6 + LINE * max(len(self.systems), 4)
+    def height(self) -> float:
+        """Return the height of the picture in inches."""
+        return 0.6 + LINE * max(len(self.systems), 4)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -200,7 +200,7 @@ def report(
     if output:
         files.write_text(output, made.table().write_csv(separator="\t"))
     if picture:
-        drawing.save_plots(picture, made.plots(), *made.size())
+        drawing.save_plots(picture, made.plots(), made.height())
     return layout.together({"audit": made.page()}, form)
 
 

@@ -1,4 +1,4 @@
-"""Write the entries that make a tested table of a folder: dataset, scale, systems, table.
+"""Write the entries that make a tested table of a folder: dataset, scale, systems, table, figure.
 
 Command: `residuum new data/mine --model HUB_ID_OR_FOLDER`. The entries are checked and pinned in a
 copy of the configuration. They are put into it together, or not at all.
@@ -40,6 +40,9 @@ FOLDS = 5
 OF_YAML = re.compile(r"[0-9][0-9e_-]*|true|false|null|yes|no|on|off|y|n")  # no text, as a value
 RERANKS = "ForSequenceClassification"  # ends the class of a cross-encoder
 NAMELESS = {"model", "models", "checkpoint", "encoder"}  # names of folders that tell nothing
+PAGES = ("table1", "figure1", "figure2")  # of the new paper
+BM25, RM3 = ("BM25", "bm25-default"), ("BM25 + RM3", "bm25-default-rm3")  # label and system
+TRAINED = [("DPR, trained on it", "dpr-embedding"), ("BM25 + DPR, weighted sum", "dpr-ei")]
 TOKENS = {"pooling": "tokens"}  # what an entry says of a late encoder
 
 
@@ -103,7 +106,7 @@ def _id(text: str) -> str:
 def _paths(name: str) -> dict[str, str]:
     """Return the file of each kind of entry, below config/."""
     made = {kind: f"{kind}/{name}.yaml" for kind in ("datasets", "models", "systems", "scales")}
-    return {**made, "papers": f"papers/{name}/table1.yaml"}
+    return {**made, **{page: f"papers/{name}/{page}.yaml" for page in PAGES}}
 
 
 def _refuse_taken(config: Path, name: str) -> None:
@@ -328,7 +331,8 @@ def _stage(
         "models": _entries("models", new) if new else "",
         "systems": _systems(name, models, chosen) if models else "",
         "scales": _scale(name, models, measured, bool(train and tune)),
-        "papers": _table(name, models, measured, bool(train and tune), chosen),
+        "table1": _table(name, models, measured, bool(train and tune), chosen),
+        **dict(_figures(name, models, measured[0], bool(train and tune))),
     }
     for kind, text in texts.items():
         if text:
@@ -461,9 +465,9 @@ def _table(
         for split in measured
         for key, measure in (("ndcg", "nDCG@10"), ("recall", "R@100"))
     ]
-    rows = [("BM25", "bm25-default"), ("BM25 + RM3", "bm25-default-rm3")]
+    rows = [BM25, RM3]
     if not models and trained:
-        rows += [("DPR, trained on it", "dpr-embedding"), ("BM25 + DPR, weighted sum", "dpr-ei")]
+        rows += TRAINED
     for one in models:
         if one.reranker:
             rows.append((f"BM25, reranked by {one.label}", one.system))
@@ -483,6 +487,43 @@ def _table(
         + "rows:   # a system of config/systems, or a model of config/models\n"
         + _items(listed)
         + "tests: holm   # a permutation test, corrected within a column; others: config/tests\n"
+    )
+
+
+def _figures(
+    name: str, models: Sequence[TableModel], split: str, trained: bool
+) -> Iterator[tuple[str, str]]:
+    """Yield the figures: recall by depth, and, beside BM25, each other system query by query."""
+    found = [BM25] if models else [BM25, RM3, *(TRAINED if trained else [])]
+    for one in (model for model in models if not model.reranker):
+        found += [(one.label, one.system), (f"BM25 + {one.label}, RRF", f"{name}-{one.id}-rrf")]
+    ordered = [(f"BM25, reranked by {one.label}", one.system) for one in models if one.reranker]
+    role = f"{name}-{split}"
+    yield (
+        "figure1",
+        _figure(f"Recall by depth on {split} of {name}", role, found)
+        + "over: cutoff   # 1, 2, 5, 10, 20, ... docs, up to those of the panel's measure\n"
+        "panels: [{id: recall, shows: measure, measure: R@1000, header: Recall}]\n",
+    )
+    if shown := found[1:] + ordered:
+        yield (
+            "figure2",
+            _figure(f"Query by query on {split} of {name}", role, [BM25, *shown])
+            + "over: query   # a circle for each pair of values\n"
+            "panels: [{id: ndcg, shows: measure, measure: nDCG@10, header: nDCG@10}]\n",
+        )
+
+
+def _figure(title: str, role: str, shown: Sequence[tuple[str, str]]) -> str:
+    """Return the head of a figure, whose series are labels and systems."""
+    series: list[Entry] = [
+        {"id": system, "label": label, "system": system} for label, system in shown
+    ]
+    return (
+        _schema("papers", "../..")
+        + f"kind: figure\ntitle: {_text(title)}\nrole: {_text(role)}\n"
+        + f"series:   # the first is tested against each other one\n{_items(series)}"
+        + "tests: depths   # a permutation test, corrected within a panel\n"
     )
 
 

@@ -1,10 +1,11 @@
-"""Drawings of figures: lines over depths, efforts, groups or snapshots; bars for a single point.
+"""Drawings of figures: lines over depths, efforts, cutoffs, groups, snapshots; or bars at one x.
 
-Usage: `save(job, points, output)`; `save_plots(output, plots, 3.0, 3.0)` for other drawings. Equal
-data gives equal bytes.
+Usage: `save(job, points, output)`; `save_plots(output, plots)` for other drawings. Equal data gives
+equal bytes.
 """
 
 import itertools
+import math
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ import numpy as np
 
 from residuum.artefacts import files
 from residuum.config import measures
-from residuum.pages.figure.entry import DEPTH, EFFORT, SNAPSHOT, Panel
+from residuum.pages.figure.entry import CUTOFF, DEPTH, EFFORT, SNAPSHOT, Panel
 from residuum.pages.figure.job import BoundFigure
 from residuum.pages.figure.points import Point
 
@@ -28,11 +29,17 @@ if TYPE_CHECKING:
 
 Legend = dict[str, object]  # label: drawn line or bar
 Plot = Callable[["Axes"], Legend] | None  # draws into axes; None: there are no runs
+# Inches: a column of ACM's papers, so that a plot fits a column, and two beside each other a page.
+# In a column of ACL's, 3.03, letters of 8 points print as 7.3.
+COLUMN = 3.33
+BESIDE = 2  # plots beside each other
+MOST_NAMED = 7  # points of a logarithmic axis that all have their number
 LOG_FROM = 10  # the axis is logarithmic if the largest depth is this many times the smallest
 AXES = {  # an axis over groups has the grouping's name
     DEPTH: "Rerank depth K",
     EFFORT: "Vectors compared per query",
     SNAPSHOT: "Snapshot of the training",
+    CUTOFF: "Cutoff k",
 }
 FROM_ZERO = {DEPTH: "first stage alone", EFFORT: "exact search"}
 RECALLS = {DEPTH: "Recall of candidates", EFFORT: "Recall of what the exact search finds"}
@@ -55,18 +62,16 @@ WITHOUT = {"pdf": ["Creator", "Producer", "CreationDate"], "png": ["Software"]} 
 def save_plots(
     output: Path,
     plots: Sequence[Plot],
-    width: float,
-    height: float,
-    columns: int = 2,
+    height: float = COLUMN,
     sharey: bool = False,
 ) -> list[Path]:
-    """Draw plots beside each other, each `width` x `height` inches; return the written files.
+    """Draw plots, each a column wide and `height` inches high; return the written files.
 
-    None stands for a plot without runs. A legend under all plots, in so many `columns`, shows what
-    the plots return. The style does not depend on this machine's settings.
+    None stands for a plot without runs. A legend under all plots shows what the plots return. The
+    style does not depend on this machine's settings.
     """
     with styled():
-        figure = figure_of(plots, width, height, columns, sharey)
+        figure = figure_of(plots, height, sharey)
         for form, left_out in WITHOUT.items():
             with files.whole(output.with_suffix(f".{form}")) as temporary:
                 figure.savefig(temporary, format=form, metadata=dict.fromkeys(left_out))
@@ -83,20 +88,22 @@ def styled() -> Iterator[None]:
         yield
 
 
-def figure_of(
-    plots: Sequence[Plot], width: float, height: float, columns: int = 2, sharey: bool = False
-) -> "Figure":
-    """Return a figure of plots beside each other, as `save_plots` draws it, within `styled`."""
+def figure_of(plots: Sequence[Plot], height: float = COLUMN, sharey: bool = False) -> "Figure":
+    """Return a figure of plots as `save_plots` draws it, two beside each other, within `styled`."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width * len(plots), height), layout="constrained")
-    axes = figure.subplots(1, len(plots), squeeze=False, sharey=sharey)[0]
+    beside = min(len(plots), BESIDE)
+    rows = math.ceil(len(plots) / beside)
+    figure = Figure(figsize=(COLUMN * beside, height * rows), layout="constrained")
+    axes = figure.subplots(rows, beside, squeeze=False, sharey=sharey).ravel()
     legend: Legend = {}
-    for ax, plot in zip(axes, plots, strict=True):
+    for ax, plot in zip(axes[: len(plots)], plots, strict=True):
         legend |= (plot or _nothing)(ax)
+    for ax in axes[len(plots) :]:
+        ax.remove()
     if legend:
         handles = cast("list[Artist]", [*legend.values()])
-        figure.legend(handles, [*legend], loc="outside lower center", ncols=columns)
+        figure.legend(handles, [*legend], loc="outside lower center", ncols=beside)
     return figure
 
 
@@ -123,7 +130,7 @@ def save(
     for panel in job.entry.panels:
         shown = [point for point in points if point.panel == panel]
         plots.append(partial(_plot, job, panel, shown, axis) if shown else None)
-    return save_plots(output, plots, 3.4, 3.4)
+    return save_plots(output, plots)
 
 
 def _plot(
@@ -159,12 +166,21 @@ def _number_axis(ax: "Axes") -> None:
 def _name_points(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> None:
     named = {p.x: p for p in sorted(points, key=lambda p: p.x) if p.x > 0}
     labels = [f"{x:,}" for x in named]
-    if job.entry.over == DEPTH and max(named) >= LOG_FROM * min(named):
+    if logarithmic(job, [*named]):
         ax.set_xscale("log")
+        if len(named) > MOST_NAMED:  # the powers of ten alone, and the last
+            kept = [x == max(named) or str(x).rstrip("0") == "1" for x in named]
+            labels = [f"{x:,}" * shown for x, shown in zip(named, kept, strict=True)]
     if job.entry.grouped:
         labels = [f"{p.at}\n(n = {len(p.scores.query_ids):,})" for p in named.values()]
     ax.set_xticks([*named], labels=labels)
     ax.minorticks_off()
+
+
+def logarithmic(job: BoundFigure, places: Sequence[int]) -> bool:
+    """Say whether the axis of a figure over depths or cutoffs is logarithmic."""
+    spread = max(places, default=1) >= LOG_FROM * min(places, default=1)
+    return job.entry.over in (DEPTH, CUTOFF) and spread
 
 
 def _queries(job: BoundFigure, points: Sequence[Point]) -> str:
@@ -216,7 +232,8 @@ def _marks(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> Legend:
         differing = [p for p in points if p.series == series and p.test and p.test.significant]
         if not differing:
             continue  # a line without points would collapse the axes
-        (legend[f"{first.label} and {series.label} differ significantly"],) = ax.plot(
+        label = textwrap.fill(f"{series.label} differs significantly from {first.label}", 44)
+        (legend[label],) = ax.plot(
             [_x(job, p) for p in differing],
             [1.03 + 0.05 * row] * len(differing),
             transform=ax.get_xaxis_transform(),
@@ -234,7 +251,7 @@ def panel_name(job: BoundFigure, panel: Panel) -> str:
     if panel.than:
         text = f"Share of queries of which {panel.measure} is above that of {panel.than}"
     elif panel.measure:
-        text = measures.words(panel.measure)
+        text = measures.words(job.entry.measure_at(panel, "k"))
     else:
         text = RECALLS[job.entry.over]
     return f"{text}, change from {panel.change_from}" if panel.change_from else text

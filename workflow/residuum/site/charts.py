@@ -16,7 +16,8 @@ from residuum.inspect.addressing import PATHS, Cell
 from residuum.pages import drawing
 from residuum.pages.dimensions.entry import Projection
 from residuum.pages.dimensions.job import BoundDimensions
-from residuum.pages.figure.entry import COSTS, DEPTH, EFFORT, Panel, Series
+from residuum.pages.figure import queries
+from residuum.pages.figure.entry import COSTS, EFFORT, QUERY, Panel, Series
 from residuum.pages.figure.job import BoundFigure
 from residuum.pages.kinds import JOBS
 from residuum.pages.lines.job import BoundLines
@@ -76,15 +77,14 @@ def _timed(folder: Folder, job: BoundFigure) -> Iterator[Chart]:
 def _curves(
     job: BoundFigure, table: pl.DataFrame, along: str = "", axis: str = ""
 ) -> Iterator[Chart]:
-    """Yield a chart per panel over depths, efforts or snapshots; a value at 0 becomes a level.
+    """Yield a chart per panel over depths, efforts, snapshots or cutoffs; one at 0 is a level.
 
     Points over efforts are placed by their cost, or by the column `along`, which `axis` names.
     """
     over = job.entry.over
     along = along or (COSTS[EFFORT] if over == EFFORT else over)
     ticks = sorted({x for x in table[over] if x > 0}) if over in table.columns else []
-    spread = bool(ticks) and ticks[-1] >= drawing.LOG_FROM * ticks[0]
-    scale = "log" if over == EFFORT or (over == DEPTH and spread) else "linear"
+    scale = "log" if over == EFFORT or drawing.logarithmic(job, ticks) else "linear"
     for panel in job.entry.panels:
         series = []
         for one in _series(job, panel):
@@ -102,6 +102,27 @@ def _curves(
         if ticks and over != EFFORT:  # over efforts x is a cost, without ticks of its own
             x_axis["ticks"] = ticks
         yield _of_panel(job, panel, x_axis, series)
+
+
+def of_queries(job: BoundFigure, table: pl.DataFrame) -> Iterator[Chart]:
+    """Yield a chart per panel and series but the first: their values, and how many queries."""
+    for panel in job.entry.panels:
+        first, *others = _series(job, panel)
+        for one in others:
+            spots = queries.spots(table, panel, one.id)
+            points = spots.select(x="first", y="value", n="queries").to_dicts()
+            equal = [{"x": end, "y": end} for end in (0.0, queries.largest(spots))]
+            beside = f"{one.label} beside {first.label}"
+            yield {
+                "title": shown(f"{drawing.panel_name(job, panel)}: {beside}"),
+                "x": _axis(f"{panel.header} of {first.label}", "linear"),
+                "y": _axis(f"{panel.header} of {one.label}", "linear"),
+                "series": [
+                    {"id": one.id, "label": shown(one.label), "points": points, "mark": "sizes"},
+                    {"id": "equal", "label": "equal", "points": equal, "mark": "rule"},
+                ],
+                "against": shown(first.label),
+            }
 
 
 def _series(job: BoundFigure, panel: Panel) -> list[Series]:
@@ -277,6 +298,8 @@ def _margins(measured: fidelities.Measured) -> Chart:
 def _figure(folder: Folder, job: BoundFigure, sheet: Sheet) -> Iterator[Chart]:
     if job.entry.grouped:
         yield from _groups(job, sheet, tests_of(folder, sheet))
+    elif job.entry.over == QUERY:
+        yield from of_queries(job, read(folder, sheet))
     else:
         yield from _curves(job, read(folder, sheet))
         yield from _timed(folder, job)

@@ -198,7 +198,7 @@ def _save(job: BoundDimensions, shown: dict[str, Measured], output: Path) -> lis
             plots.append(partial(_plot, job, row, measured))
         else:
             plots.append(None)
-    return drawing.save_plots(output, plots, 3.6, 3.2)
+    return drawing.save_plots(output, plots)
 
 
 def _plot(job: BoundDimensions, row: Projection, measured: Measured, ax: "Axes") -> drawing.Legend:

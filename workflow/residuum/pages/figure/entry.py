@@ -1,23 +1,31 @@
-"""Figures of config/papers: a measure over depths, efforts, groups of queries or snapshots."""
+"""Figures of config/papers: a measure over depths, efforts, cutoffs, queries, groups, snapshots."""
 
+import itertools
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field
 
+from residuum.config import measures
 from residuum.config.schema.base import Id, JudgedMeasure, Name, Ref, Role, Strict
 from residuum.config.schema.tests import TestsId
 from residuum.pages.cells import PrintedCell, PrintedText
 from residuum.pages.entries import Delta, Reported
 
-DEPTH, EFFORT, SNAPSHOT = "depth", "effort", "snapshot"
-SHOWS = {DEPTH: ("recall", "reranked"), EFFORT: ("recall", "measure"), SNAPSHOT: ("measure",)}
+DEPTH, EFFORT, SNAPSHOT, CUTOFF, QUERY = "depth", "effort", "snapshot", "cutoff", "query"
+SHOWS = {
+    DEPTH: ("recall", "reranked"),
+    EFFORT: ("recall", "measure"),
+    SNAPSHOT: ("measure",),
+    CUTOFF: ("measure",),
+    QUERY: ("measure",),
+}
 COSTS = {DEPTH: "docs_reranked", EFFORT: "vectors_compared"}  # per query: columns of the data
 SeriesId = Annotated[Id, Ref("series")]
 
 
 class Series(Strict):
-    """A line of a figure: a system, measured at each depth, effort, snapshot or group."""
+    """A line of a figure: a system, measured at each point of the axis."""
 
     id: Annotated[Id, Name("series")]
     label: str
@@ -33,7 +41,9 @@ class Panel(Strict):
     Over depths it shows the candidates' recall, or a measure after reranking. Over the efforts of
     an approximate search it shows the recall of the exact search's hits, or a measure. Over groups
     it shows a measure's mean, or the share of queries for which a series is better than a system.
-    Over the snapshots of a training it shows a measure's mean.
+    Over the snapshots of a training it shows a measure's mean. Over cutoffs it shows the measure at
+    1, 2, 5, 10, 20, 50, ... docs, up to its own cutoff: `R@1000` is recall by depth. Over queries
+    it shows each series against the first, with a point for each pair of values.
     """
 
     id: Annotated[Id, Name("panel")]
@@ -58,14 +68,15 @@ class Panel(Strict):
 
 
 class Figure(Reported):
-    """Series over rerank depths, efforts of a search, groups of queries or snapshots of a training.
+    """Series over rerank depths, efforts, snapshots of a training, cutoffs, queries or groups.
 
     A paired test compares the first series (the baseline) with each other series at every point.
     """
 
     kind: Literal["figure"]
     over: Annotated[Id, Ref("grouping", besides=(*SHOWS,))] = Field(
-        DEPTH, description="depth, effort, snapshot, or a grouping: an entry of config/groupings"
+        DEPTH,
+        description="depth, effort, snapshot, cutoff, query, or an entry of config/groupings",
     )
     sweep: Annotated[Id, Ref("sweep")] | None = Field(
         None, description="over effort: the search, an entry of config/sweeps"
@@ -86,12 +97,18 @@ class Figure(Reported):
             raise ValueError(f"over {self.over} panels show {' or '.join(shown)}")
         if (self.over == EFFORT) != (self.sweep is not None):
             raise ValueError("give sweep over effort, and over nothing else")
-        if self.of_curves and any(series.role for series in self.series):
+        if (self.of_curves or self.over == QUERY) and any(one.role for one in self.series):
             raise ValueError(f"over {self.over} a series has no role of its own")
+        if self.over == QUERY and (len(self.series) < 2 or any(one.series for one in self.panels)):
+            raise ValueError(f"over {self.over} there are two series or more; each panel shows all")
         if not self.grouped and (self.groups or self.reported):
             raise ValueError(f"over {self.over} there are no groups and no reported numbers")
         if not self.grouped and any(panel.change_from for panel in self.panels):
             raise ValueError(f"over {self.over} no change is shown: leave out change_from")
+        uncut = [one for one in self.panels if self.over == CUTOFF and not self.cutoffs(one)]
+        if uncut:
+            text = f"panel {uncut[0].id}: {uncut[0].measure} has no cutoff; write such as R@1000"
+            raise ValueError(f"over {self.over} a measure ends with the largest cutoff; {text}")
         known = [panel.id for panel in self.panels]
         for _, column, cell in self.cells():
             panel, _, group = column.partition("/")
@@ -110,6 +127,20 @@ class Figure(Reported):
     def panel(self, column: str) -> Panel:
         """Return the panel of a column, <panel>/<group or depth>."""
         return next(panel for panel in self.panels if panel.id == column.partition("/")[0])
+
+    @staticmethod
+    def cutoffs(panel: Panel) -> list[int]:
+        """Return 1, 2, 5, 10, 20, ... up to the cutoff of a panel's measure; [] without one."""
+        digits = str(panel.measure).rpartition("@")[2]
+        if not digits.isdecimal():
+            return []
+        steps = (step * 10**power for power in range(len(digits)) for step in (1, 2, 5))
+        return [*(step for step in steps if step < int(digits)), int(digits)]
+
+    def measure_at(self, panel: Panel, at: str) -> str:
+        """Return the measure that a panel shows at a point."""
+        measure = str(panel.measure)
+        return measures.at(measure, at) if self.over == CUTOFF else measure
 
     @property
     def judged(self) -> bool:
@@ -139,4 +170,7 @@ class Figure(Reported):
 
     def measured(self) -> Iterator[tuple[str, str]]:
         panels = [] if self.of_curves else self.panels
-        return ((role, str(panel.measure)) for panel in panels for role in self.roles())
+        for panel in panels:
+            points = self.cutoffs(panel) if self.over == CUTOFF else [0]
+            shown = [self.measure_at(panel, str(at)) for at in points]
+            yield from itertools.product(self.roles(), shown)

@@ -8,7 +8,7 @@ from pydantic import Field
 from residuum.config.schema.sweeps import Sweep
 from residuum.config.schema.tests import Tests
 from residuum.config.specs import RunId
-from residuum.pages.figure.entry import Figure, Panel, Series
+from residuum.pages.figure.entry import CUTOFF, QUERY, Figure, Panel, Series
 from residuum.pages.jobs import Basis, First, Gap, Judged, RunName, SplitRef
 from residuum.wiring.paths import below_metrics
 
@@ -49,13 +49,15 @@ class BoundFigure(Judged):
         No run's metrics hold the recall of a curve.
         """
         split_ref = self.splits[series]
-        panels = [self.entry.panel(column), *self.entry.panels]
-        measure = next((panel.measure for panel in panels if panel.measure), None)
+        panels, at = [self.entry.panel(column), *self.entry.panels], column.partition("/")[2]
+        shown = (self.entry.measure_at(panel, at) for panel in panels if panel.measure)
+        measure = next(shown, None)
         if split_ref is None:
             return None
         runs = self.runs.get(series, [])
         # A rerank depth or a group has another ceiling than the measure.
-        return self.basis_of(runs, split_ref, measure, over=None, whole=False)
+        whole = self.entry.over in (CUTOFF, QUERY)
+        return self.basis_of(runs, split_ref, measure, over=None, whole=whole)
 
     def runs_of(self, row: str, column: str) -> list[str] | None:
         return self.runs.get(row)
@@ -87,7 +89,7 @@ class BoundFigure(Judged):
             yield from ((part, str(self.splits[series.id])) for part in (series.id, *than))
 
     def metrics(self) -> list[str]:
-        """Return the metrics files of a figure over groups or snapshots, sorted, no duplicates."""
+        """Return the metrics files that a figure without curves reads, sorted, no duplicates."""
         return sorted({below_metrics(at, r) for part, at in self.parts() for r in self._read(part)})
 
     def _read(self, part: str) -> list[str]:

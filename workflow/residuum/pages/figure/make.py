@@ -1,4 +1,4 @@
-"""Measures over rerank depths, efforts of a search, groups of queries or snapshots, drawn, tested.
+"""Measures over rerank depths, efforts, cutoffs, queries, groups or snapshots, drawn and tested.
 
 Command: `python -m residuum.pages.figure.make draw|time ...`. What is drawn lies beside the
 drawing, unrounded; equal data is equal bytes. Seconds, which no two runs share, are drawn apart.
@@ -16,8 +16,9 @@ from residuum.artefacts import files, manifest, trec
 from residuum.cli import command
 from residuum.pages import drawing, grids, layout, notes
 from residuum.pages.drawing import panel_name
+from residuum.pages.figure import queries
 from residuum.pages.figure.curves import cost_notes, measured, vectors_compared
-from residuum.pages.figure.entry import COSTS, DEPTH, EFFORT
+from residuum.pages.figure.entry import COSTS, CUTOFF, DEPTH, EFFORT, QUERY, SNAPSHOT
 from residuum.pages.figure.job import BoundFigure
 from residuum.pages.figure.metrics import cells, labelled, of_runs, over_groups, without_unlearned
 from residuum.pages.figure.points import Point, compare
@@ -36,10 +37,12 @@ TESTED = (
     *("p", "p_error", "p_adjusted", "p_mixed_effects", "p_over_seeds"),
     *("seeds_agreeing", "seeds_near_alpha", "method", "significant"),
 )
-SNAPSHOTS = (
-    "Snapshots are models after equal parts of a training's steps. The last is the finished model: "
-    "tables show its runs, and all snapshots take its lambda."
-)
+AXIS = {
+    SNAPSHOT: "Snapshots are models after equal parts of a training's steps. The last is the "
+    "finished model: tables show its runs, and all snapshots take its lambda.",
+    CUTOFF: "At a cutoff k the measure reads the first k docs of each list.",
+    QUERY: queries.NOTE,
+}
 
 
 @app.command()
@@ -63,7 +66,7 @@ def draw(
     verdicts, curves, paid = read_all(learning or []), curve or [], cost or []
     if requested.entry.of_curves:
         job, points = _of_curves(requested, verdicts, curves, paid)
-        data, lines = frame(points, job.entry.over), list(cost_notes(job, paid))
+        data, lines = frame(points, job), list(cost_notes(job, paid))
     else:
         job, parted = without_unlearned(requested, verdicts), read_groups(groups or [])
         kept = [series.id for series in job.drawn()]
@@ -72,8 +75,12 @@ def draw(
             data = grouped_frame(job, points)
             lines = [f"{at}: {cut}" for (at, _), made in parted.items() for cut in made.cuts()]
         else:
-            data, lines = frame(points, job.entry.over), [SNAPSHOTS]
-    written = drawing.save(job, points, output)
+            data = queries.frame(job, points) if job.entry.over == QUERY else frame(points, job)
+            lines = [AXIS[job.entry.over]]
+    if job.entry.over == QUERY:
+        written = queries.save(job, points, data, output)
+    else:
+        written = drawing.save(job, points, output)
     page = caption(job, points, lines)
     page.notes.extend(notes.of_learning(verdicts))
     written += layout.write(output, data, page, image=f"{output.stem}.png")
@@ -104,7 +111,7 @@ def draw_times(
     shown, _ = labelled(job, read_all(learning or []))
     points = measured(shown, _read(shown, curve), times)
     drawing.save(shown, points, output, "Milliseconds per query")
-    data = frame(points, EFFORT).rename({COSTS[EFFORT]: "ms_per_query"})
+    data = frame(points, job).rename({COSTS[EFFORT]: "ms_per_query"})
     files.write_text(output, data.drop(*TESTED).write_csv(None, separator="\t"))
 
 
@@ -121,14 +128,15 @@ def _read(job: BoundFigure, curves: list[Path]) -> pl.DataFrame:
     return pl.concat([trec.read_curve(path, job.entry.over) for path in curves])
 
 
-def frame(points: list[Point], over: str = DEPTH) -> pl.DataFrame:
+def frame(points: list[Point], job: BoundFigure) -> pl.DataFrame:
     """Return a row per point: means over queries and seeds, spread, its test."""
+    over = job.entry.over
     rows = [
         {
             "panel": point.panel.id,
             "series": point.series.id,
             over: point.x,
-            "measure": point.panel.measure or trec.RECALL,
+            "measure": _measure(job, point),
             "n": len(point.scores.query_ids),
             "seeds": len(point.means),
             "mean": float(point.means.mean()),
@@ -142,6 +150,10 @@ def frame(points: list[Point], over: str = DEPTH) -> pl.DataFrame:
     ]
     header = None if rows else ["panel", "series", over]
     return pl.DataFrame(rows, infer_schema_length=None, schema=header)
+
+
+def _measure(job: BoundFigure, point: Point) -> str:
+    return job.entry.measure_at(point.panel, point.at) if point.panel.measure else trec.RECALL
 
 
 def grouped_frame(job: BoundFigure, points: list[Point]) -> pl.DataFrame:
@@ -161,6 +173,8 @@ def _tested(point: Point) -> dict[str, object]:
 def caption(job: BoundFigure, points: list[Point], lines: list[str]) -> layout.Layout:
     """Return the page under the drawing: the values, what is shown, the tests and the costs."""
     figure, columns = job.entry, job.plotted()
+    if figure.over == QUERY:
+        return layout.page(figure, *queries.grid(job, points), _notes(job, points, lines))
     by_place = {(point.at, point.panel.id, point.series.id): point for point in points}
     costs = {(point.series.id, point.at): point.cost for point in points}  # of all panels
     sizes: dict[str, set[int]] = {}  # queries of a group, by the splits of all series
@@ -168,8 +182,8 @@ def caption(job: BoundFigure, points: list[Point], lines: list[str]) -> layout.L
         sizes.setdefault(point.at, set()).add(len(point.scores.query_ids))
     searched = job.drawn() if figure.over == EFFORT else []
     rows = []
-    for at, queries in sizes.items():
-        counted = " or ".join(map(str, sorted(queries)))
+    for at, numbers in sizes.items():
+        counted = " or ".join(map(str, sorted(numbers)))
         texts = [f"{at} ({counted} queries)" if figure.grouped else at]
         texts += [_shown(by_place.get((at, panel.id, series.id))) for panel, series in columns]
         counts = [costs.get((series.id, at)) for series in searched]
@@ -204,9 +218,11 @@ def _notes(job: BoundFigure, points: list[Point], lines: list[str]) -> Iterator[
         yield f"Means over training seeds, per query where tested; {spread}. {notes.SHARED}"
     if any(point.test for point in points):
         note = notes.tests_note(job.tests, "panel", "figure")
-        where = figure.over if figure.of_curves else "point"
-        yield f"Marks and *: differs significantly from {drawn[0].label} at that {where}. {note}"
-        tests = [(f"{p.panel.id}, {p.series.id} at {p.at}", p.test) for p in points if p.test]
+        named = figure.of_curves or figure.over == CUTOFF
+        where = f" at that {figure.over if named else 'point'}"
+        signs, where = ("*", "") if figure.over == QUERY else ("Marks and *", where)
+        yield f"{signs}: differs significantly from {drawn[0].label}{where}. {note}"
+        tests = [(_named(job, p), p.test) for p in points if p.test]
         yield from notes.remarks(tests, job.tests.alpha)
         yield from notes.one_training(job.runs)
     if figure.of_curves:
@@ -215,6 +231,12 @@ def _notes(job: BoundFigure, points: list[Point], lines: list[str]) -> Iterator[
     yield from _not_drawn(job)
     yield from notes.of_runs(job)
     yield from notes.of_scale(job)
+
+
+def _named(job: BoundFigure, point: Point) -> str:
+    """Name a comparison; over queries a series has one point alone."""
+    name = f"{point.panel.id}, {point.series.id}"
+    return name if job.entry.over == QUERY else f"{name} at {point.at}"
 
 
 def _panels(job: BoundFigure, points: list[Point]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The values of a figure's series that come from runs' metrics: over groups or snapshots.
+"""The values of a figure's series that come from runs' metrics: over groups, queries and so on.
 
 Usage: `job = without_unlearned(bound, verdicts)`, then `of_runs(job, metrics, groups)`, and
 `cells(job, points)` for the data beside a figure over groups. A new axis needs a line in `of_runs`.
@@ -12,7 +12,7 @@ from residuum.artefacts import trec
 from residuum.artefacts.groupings import Groups
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.pages import derived, grids
-from residuum.pages.figure.entry import Panel, Series
+from residuum.pages.figure.entry import CUTOFF, SNAPSHOT, Panel, Series
 from residuum.pages.figure.job import BoundFigure
 from residuum.pages.figure.points import Point
 from residuum.pages.grids import GridCell, Parted
@@ -46,19 +46,27 @@ def labelled(job: BoundFigure, verdicts: Mapping[str, Learned]) -> tuple[BoundFi
 
 
 def of_runs(job: BoundFigure, metrics: Path, groups: Parted) -> list[Point]:
-    """Return the points of a figure over groups or snapshots. `groups` are by split."""
+    """Return the points of a figure over anything but curves. `groups` are by split."""
     if job.entry.grouped:
         return over_groups(job, metrics, groups)
-    return _over_snapshots(job, metrics)
+    return _along(job, metrics)
 
 
-def _over_snapshots(job: BoundFigure, metrics: Path) -> list[Point]:
-    """Return a point per panel, series and snapshot; x is the snapshot's number, from 1."""
+def _along(job: BoundFigure, metrics: Path) -> list[Point]:
+    """Return a point per panel, series and x: a snapshot's number, from 1, or a cutoff.
+
+    Over queries a series has one point, at 1, with the values of all queries.
+    """
     read, points = cache(trec.read_metrics), list[Point]()
     for panel, series in job.plotted():
-        for at, runs in job.at_snapshots(series.id).items():
-            where = f"{job.id}, {series.id} at snapshot {at}: "
-            measure = str(panel.measure)
+        if job.entry.over == SNAPSHOT:
+            made = job.at_snapshots(series.id)
+        else:
+            along = job.entry.cutoffs(panel) if job.entry.over == CUTOFF else [1]
+            made = {str(at): job.runs[series.id] for at in along}
+        for at, runs in made.items():
+            where = f"{job.id}, {series.id} at {job.entry.over} {at}: "
+            measure = job.entry.measure_at(panel, at)
             split_ref = str(job.splits[series.id])
             scores = grids.read_matrix(metrics, split_ref, runs, measure, where, read)
             points.append(Point(panel, series, int(at), at, scores))

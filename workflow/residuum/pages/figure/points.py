@@ -1,4 +1,4 @@
-"""A point of a figure: a series in one panel, at one depth, effort, snapshot or group of queries.
+"""A point of a figure: a series in one panel, at one depth, effort, cutoff and so on.
 
 Usage: `Point(panel, series, 10, "10", scores)`; `compare(job, tested, points)` adds the tests.
 """
@@ -18,7 +18,7 @@ class Point(NamedTuple):
 
     panel: Panel
     series: Series
-    x: int  # depth or effort, 0 for the first stage alone or the exact search; else from 1
+    x: int  # depth or effort, 0 for the first stage alone or the exact search; others from 1
     at: str
     scores: paired.ScoreMatrix
     cost: float | None = None  # per query: docs reranked, if known, or vectors compared

@@ -93,7 +93,7 @@ def _save(job: BoundLines, drawn: Sequence[Line], output: Path) -> list[Path]:
     for panel in job.entry.panels:
         lines = [line for line in drawn if line.panel == panel]
         plots.append(partial(_plot, job, panel, lines) if lines else None)
-    return drawing.save_plots(output, plots, 3.4, 4.0, columns=3, sharey=True)
+    return drawing.save_plots(output, plots, 4.0, sharey=True)
 
 
 def _plot(job: BoundLines, panel: LinePanel, lines: Sequence[Line], ax: "Axes") -> drawing.Legend:

@@ -35,7 +35,6 @@ app = command.app(__doc__)
 HEADER = ["", "D", "S", "D - S", "both", "neither", "RoC", "95% interval"]
 BLUE, YELLOW = "#0072B2", "#F0E442"  # Okabe and Ito; the paper's are blue and yellow too
 ROOM = 1.05  # the plot's size relative to the widest pair of circles
-SIZE = 3.0  # inches of a diagram
 NO_HIT = "the dense part answers no query, so a share of its answers is not defined"
 Hits = tuple[ScoreMatrix, ScoreMatrix]  # of the dense part, of the lexical part
 
@@ -132,7 +131,7 @@ def _by_seed(dense: ScoreMatrix, lexical: ScoreMatrix) -> Iterator[Hits]:
 
 def _save(job: BoundVenn, coverages: Mapping[str, Coverage], output: Path) -> list[Path]:
     shown = [(row.label, coverages[row.id]) for row in job.entry.rows if row.id in coverages]
-    return drawing.save_plots(output, plots_of(shown) or [None], SIZE, SIZE)
+    return drawing.save_plots(output, plots_of(shown) or [None])
 
 
 def plots_of(diagrams: Sequence[tuple[str, Coverage]]) -> list[drawing.Plot]:

@@ -40,6 +40,10 @@ window.charts = (() => {
       const { colour, dash, symbol } = styles.get(series.id);
       const line = series.points.map((point) => ({ ...point, title: words(chart, series, point) }));
       const points = line.filter((point) => point.y !== null);
+      if (series.mark === "rule") { // a line to compare with, without points
+        marks.push(Plot.lineY(line, { x: "x", y: "y", stroke: colour, strokeDasharray: dash || null, strokeWidth: 0.7 }));
+        return;
+      }
       every.push(...points);
       if (series.level !== undefined) {
         marks.push(Plot.ruleY([series.level], { stroke: colour, strokeDasharray: dash || null, strokeWidth: 0.7 }));
@@ -49,7 +53,14 @@ window.charts = (() => {
       }
       const spread = points.filter((point) => point.low !== undefined);
       marks.push(Plot.ruleX(spread, { x: "x", y1: "low", y2: "high", stroke: colour }));
-      marks.push(Plot.dot(points, { x: "x", y: "y", stroke: colour, fill: "var(--ground)", symbol, r: 3.5 }));
+      if (series.mark === "sizes") { // an area grows with the queries that have these values
+        const most = d3.max(points, (point) => point.n);
+        const one = Math.min(3.5, 16 / Math.sqrt(most));
+        const r = points.map((point) => Math.max(1.5, one * Math.sqrt(point.n)));
+        marks.push(Plot.dot(points, { x: "x", y: "y", stroke: colour, fill: colour, fillOpacity: 0.35, r: { value: r, scale: null } }));
+      } else {
+        marks.push(Plot.dot(points, { x: "x", y: "y", stroke: colour, fill: "var(--ground)", symbol, r: 3.5 }));
+      }
       const significant = points.filter((point) => point.test && point.test.significant);
       marks.push(Plot.text(significant, { x: "x", y: "y", text: () => "*", dy: -11, fill: colour }));
     });

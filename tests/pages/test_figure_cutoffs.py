@@ -1,0 +1,102 @@
+"""A figure over the cutoffs of a measure by hand: its points, data, caption, basis and faults."""
+
+import polars as pl
+import pytest
+from pydantic import ValidationError
+
+from residuum.artefacts import trec
+from residuum.config.specs import canonical_json
+from residuum.pages.figure import make as figures
+from residuum.pages.figure.entry import Figure
+from residuum.pages.figure.job import BoundFigure
+
+TESTS = {"test": "permutation", "alpha": 0.05, "correction": "holm", "family": "column",
+         "compare": "with_baselines"}  # fmt: skip
+IDS = [f"q{i:02d}" for i in range(10)]
+FOUND = {  # rank of each query's only relevant doc, 0 if it is not in the list
+    "bm25": [1, 1, 2, 3, 4, 6, 20, 30, 0, 0],
+    "dense.seed1": [2, 2, 2, 2, 2, 2, 2, 2, 2, 2],
+    "dense.seed2": [1, 2, 2, 2, 2, 2, 2, 2, 2, 0],
+}
+FIGURE = {
+    "kind": "figure", "title": "Toy recall", "role": "dev", "over": "cutoff",
+    "printed_in": "Toy, Figure 1", "notes": ["A choice."],
+    "series": [{"id": one, "label": one.title(), "system": one} for one in ("bm25", "dense")],
+    "panels": [{"id": "recall", "shows": "measure", "measure": "R@25", "header": "Recall"}],
+    "tests": "toy",
+}  # fmt: skip
+CUTOFFS = [1, 2, 5, 10, 20, 25]
+
+
+def job(**changes):
+    return BoundFigure.model_validate(
+        {"id": "toy-figure1", "entry": {**FIGURE, **changes}, "tests": TESTS,
+         "splits": dict.fromkeys(("bm25", "dense"), "data/dev"),
+         "runs": {"bm25": ["bm25"], "dense": ["dense.seed1", "dense.seed2"]},
+         "scale": "toy", "reason": "a toy."}
+    )  # fmt: skip
+
+
+@pytest.fixture
+def drawn(tmp_path):
+    """Draw the figure from metrics at its cutoffs; return the data and the caption."""
+    for run, ranks in FOUND.items():
+        rows = [
+            (query, f"R@{cutoff}", float(0 < rank <= cutoff))
+            for query, rank in zip(IDS, ranks, strict=True)
+            for cutoff in CUTOFFS
+        ]
+        path = tmp_path / "metrics" / "data" / "dev" / f"{run}.tsv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        trec.write_metrics(path, pl.DataFrame(rows, schema=trec.METRICS, orient="row"))
+    output = tmp_path / "toy-figure1.tsv"
+    figures.draw(canonical_json(job().model_dump(mode="json")), output, tmp_path / "metrics")
+    return pl.read_csv(output, separator="\t"), output.with_suffix(".md").read_text()
+
+
+def test_each_cutoff_is_a_point_with_its_own_measure(drawn):
+    data, _ = drawn
+    bm25, dense = (data.filter(series=one).sort("cutoff") for one in ("bm25", "dense"))
+    assert bm25["cutoff"].to_list() == CUTOFFS
+    assert bm25["measure"].to_list() == [f"R@{cutoff}" for cutoff in CUTOFFS]
+    assert bm25["mean"].to_list() == [0.2, 0.3, 0.5, 0.6, 0.7, 0.7]
+    assert dense["mean"].to_list() == pytest.approx([0.05, *[0.95] * 5])
+    assert dense["lowest"].to_list() == [0.0, *[0.9] * 5]
+    # By hand at 2: seven queries at 1 or 0.5 gain 6.5; of 2^7 flips two are as extreme.
+    (two,) = dense.filter(cutoff=2).iter_rows(named=True)
+    assert (two["difference"], two["p"]) == (pytest.approx(0.65), 2 / 2**7)
+
+
+def test_the_caption_names_the_measure_and_lists_the_cutoffs(drawn):
+    _, text = drawn
+    assert "Recall at k (R@k)" in text
+    assert "reads the first k docs of each list" in text
+    shown = [line for line in text.splitlines() if line.startswith("| 25 ")]
+    assert len(shown) == 1 and "0.700" in shown[0] and "0.950" in shown[0]
+
+
+def test_a_point_is_weighed_by_its_own_measure():
+    assert job().basis("dense", "recall/10").measure == "R@10"
+
+
+@pytest.mark.parametrize(
+    ("measure", "cutoffs"),
+    [
+        ("R@1", [1]),
+        ("R@10", [1, 2, 5, 10]),
+        ("nDCG@12", [1, 2, 5, 10, 12]),
+        ("R(rel=2)@100", [1, 2, 5, 10, 20, 50, 100]),
+    ],
+)
+def test_cutoffs_go_up_to_that_of_the_measure(measure, cutoffs):
+    entry = Figure.model_validate(FIGURE | {"panels": [FIGURE["panels"][0] | {"measure": measure}]})
+    (panel,) = entry.panels
+    assert entry.cutoffs(panel) == cutoffs
+    shown = [measure.rpartition("@")[0] + f"@{cutoff}" for cutoff in cutoffs]
+    assert [*entry.measured()] == [("dev", one) for one in shown]
+
+
+@pytest.mark.parametrize("measure", ["AP", "R(rel=2)"])
+def test_a_measure_without_a_cutoff_is_refused(measure):
+    with pytest.raises(ValidationError, match="has no cutoff; write such as R@1000"):
+        Figure.model_validate(FIGURE | {"panels": [FIGURE["panels"][0] | {"measure": measure}]})
