@@ -1,8 +1,10 @@
-"""What rules have that do not say it: each benchmark beside its log, each job an environment."""
+"""What rules have that do not say it: benchmarks, environments, parameters that are read once."""
 
 from types import SimpleNamespace
 
-from residuum.wiring.driver import complete
+from snakemake import common, rules
+
+from residuum.wiring.driver import complete, read_parameters_once
 from residuum.wiring.paths import Paths
 
 PATHS = Paths("results/toy")
@@ -22,3 +24,23 @@ def test_a_rule_gets_what_it_does_not_say_and_keeps_what_it_says():
     assert plain.benchmark == PATHS.time("a.b/{x}.c") and plain.benchmark_modifier == "modifier"
     assert (plain.conda_env, own.conda_env) == ("envs/base.yaml", "envs/neural.yaml")
     assert (target.conda_env, target.benchmark) == (None, None), "`all` runs nothing"
+
+
+def test_parameters_of_a_rule_s_function_are_read_once(monkeypatch):
+    """Both modules that ask for them do so through one cache, however often a start sets it."""
+    plain, read = common.get_function_params, []
+    plain = getattr(plain, "__wrapped__", plain)
+    counted = lambda function: read.append(function) or plain(function)  # noqa: E731
+    monkeypatch.setattr(common, "get_function_params", counted)
+    monkeypatch.setattr(rules, "get_function_params", counted)
+    read_parameters_once()
+    read_parameters_once()
+
+    def given(wildcards, input):
+        """Take what Snakemake may give."""
+
+    known = {"input": 1, "output": 2}
+    for _ in range(3):
+        assert [*rules.get_function_params(given)] == ["wildcards", "input"]
+        assert common.get_input_function_aux_params(given, known) == {"input": 1}
+    assert read == [given]

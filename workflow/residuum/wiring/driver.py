@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
+from functools import cache
 from logging.handlers import QueueHandler
 from pathlib import Path
 from queue import Queue
@@ -129,6 +130,7 @@ class Wiring:
     def __init__(self, config: Mapping[str, object], workflow: Workflow) -> None:
         """Load config/ with Snakemake's `config` over it. A ResiduumError lists all faults."""
         gc.set_threshold(*COLLECTED)
+        read_parameters_once()
         self._workflow = workflow
         self.registry = registry = loading.load(Path("config"), config)
         self.paths = paths = Paths(results_of(registry.config.scale))
@@ -204,6 +206,18 @@ class Wiring:
         if targets & {"all", self.paths.report}:
             text += f"\nOpen the report in a browser: {Path(self.paths.report).resolve()}"
         return text
+
+
+def read_parameters_once() -> None:
+    """Let Snakemake read the parameters of a function of a rule once, and not for every job.
+
+    Snakemake asks `inspect` for them 50 times a job: a seventh of the time of its start.
+    """
+    from snakemake import common, rules  # type: ignore[import-untyped]
+
+    if not hasattr(common.get_function_params, "cache_info"):
+        common.get_function_params = cache(common.get_function_params)
+        rules.get_function_params = common.get_function_params
 
 
 def complete(workflow: Workflow, paths: Paths, environment: str) -> None:
