@@ -1,12 +1,17 @@
-"""How time and memory of the whole graph grow with a collection: CLEAR's road through Snakemake.
+"""How time and memory of the whole graph grow with a collection: five papers through Snakemake.
 
 PYTHONPATH=workflow:tests python tests/benchmarks/growth_graph.py --docs 10000 100000 1000000
 
-A copy of the project gets, for each number of docs, a generated collection, a scale and a table of
-BM25, CLEAR's embedding and CLEAR, and runs them from the export to the ledger and the report. Docs
-alone grow: queries, training pairs, judgements and steps of training stay the same, and so does
+A copy of the project gets, for each number of docs, a generated collection and a scale, and runs
+its pages from the export to the ledger and the report. Of each paper there are the systems that
+take a road of their own:
+- CLEAR: BM25, RM3, DeepCT, the embedding, CLEAR, CLEAR reranked.
+- RoC: DPR against BM25's vectors, SparTerm, circles.
+- ME-BERT: several vectors a doc, the exact hybrid, an approximate search, random projections.
+- BioASQ: questions of a generator, the encoder that learns from them, the exact hybrid.
+Docs alone grow: queries, training pairs, judgements and steps of training stay the same. So does
 `--shard-docs`, so that there are more shards to encode, to search and to gather. All docs are read
-for the backbone, its start, negatives and what tells if a model learned.
+for the backbones, their starts, negatives and what tells if a model learned.
 Of each rule: seconds and CPU seconds, summed over its jobs, and the most memory that one of them
 held, from Snakemake's benchmark files; beside it what the rule declares at the last number of
 docs, above which a cluster ends a job. Jobs are forked, as by default: then the kernel says what a
@@ -23,6 +28,7 @@ import ast
 import csv
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -33,13 +39,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import growth
+import yaml
 
 import projects
+from conftest import ROOT
 
 MB = growth.MB
 MIB = 1024**2  # Snakemake's benchmark files and the kernel count so
 DOCS_A_PLACE = 16  # a place has a listing page, a stub and 14 passages about it
 TUNE, DEV, PAIRS, STEPS = 150, 500, 2000, 50
+WRITTEN = 500  # docs for which a generator writes a question
 LEAST = 0.01  # seconds or MB, of what was too little to be seen: it has no logarithm
 UNSEEN = ("NA", "-")  # in benchmark files, of what Snakemake did not count
 WHOLE = "the whole"
@@ -95,50 +104,86 @@ def entries(docs: int, shard_docs: int) -> dict[str, dict[str, Any]]:
         "tune": {"queries": TUNE, "qrels": TUNE},
         "dev": {"queries": DEV, "qrels": DEV},
     }
+    writes = {"generator": "question-generator", "per_doc": 1, "docs": WRITTEN}
     dataset = {
         "source": source,
         "splits": {
             "train": {},
             "tune": {"measures": ["RR@10"]},
             "dev": {"measures": ["RR@10", "R@1000"]},
+            "synthetic": {"synthetic": {**writes, **SAMPLED}},
         },
         "own": {"train": "train", "tune": "tune"},
         "editions": [{"name": "growth", "docs": docs, "splits": splits}],
     }
-    training = {"steps": STEPS}
     scale = {
         "base": "mini",
         "reason": "a generated collection, to see what grows with it",
         "seeds": [1],
-        "roles": {f"msmarco-{split}": f"{name}/{split}" for split in splits},
-        "budgets": {"start": {"training": training}, "triplet": {"training": training}},
+        "roles": {role: f"{name}/{split}" for role, split in ROLES.items()},
+        "budgets": short(ROOT / "config" / "scales" / "mini.yaml"),
         "shard_docs": shard_docs,
     }
-    return {f"datasets/{name}": dataset, f"scales/{name}": scale, "papers/growth/table1": TABLE}
+    pages = {f"papers/growth/{page}": entry for page, entry in PAGES.items()}
+    return {f"datasets/{name}": dataset, f"scales/{name}": scale, **pages}
 
 
-TABLE = {
-    "kind": "table",
-    "title": "First stages of a collection that grows",
-    "printed_in": "growth",
-    "columns": [
-        {"id": "rr", "role": "msmarco-dev", "measure": "RR@10", "header": "MRR@10"},
-        {"id": "recall", "role": "msmarco-dev", "measure": "R@1000", "header": "R@1k"},
-    ],
-    "rows": [
-        {"id": "bm25", "index": 1, "label": "BM25", "system": "bm25"},
-        {"id": "embedding", "index": 2, "label": "Embedding", "system": "clear-embedding"},
-        {"id": "clear", "index": 3, "label": "CLEAR", "system": "clear"},
-    ],
-    "tests": "clear",
+def short(mini: Path) -> dict[str, dict[str, dict[str, int]]]:
+    """Return the budgets of a scale that train by steps, each with few."""
+    budgets = yaml.safe_load(mini.read_text())["budgets"]
+    trained = (name for name, keys in budgets.items() if keys.get("training", {}).get("steps"))
+    return {name: {"training": {"steps": STEPS}} for name in trained}
+
+
+SAMPLED = {"top_k": 25, "doc_length": 64, "question_length": 24}
+ROLES = {
+    **{f"msmarco-{split}": split for split in ("train", "tune", "dev")},
+    **{"bioasq-train": "train", "bioasq-dev": "tune", "bioasq-test": "dev"},
+    **{"bioasq-synthetic": "synthetic", "community-qa": "train", "trec-car": "dev"},
+}
+ROWS = {
+    **{"bm25": "BM25", "bm25-default-rm3": "RM3", "deepct": "DeepCT"},
+    **{"clear-embedding": "Embedding", "clear": "CLEAR", "clear-bert-base": "CLEAR, reranked"},
+    **{"dpr-ei": "RoC", "sparterm": "SparTerm", "me-bert": "ME-BERT", "me-hybrid": "ME-HYBRID"},
+    **{"bioasq-de": "BioASQ's DE", "bioasq-hybrid": "BioASQ's hybrid"},
+}
+PAGES: dict[str, dict[str, Any]] = {
+    "table1": {
+        **{"kind": "table", "title": "Systems of five papers on a collection that grows"},
+        "columns": [
+            {"id": "rr", "role": "msmarco-dev", "measure": "RR@10", "header": "MRR@10"},
+            {"id": "recall", "role": "msmarco-dev", "measure": "R@1000", "header": "R@1k"},
+        ],
+        "rows": [
+            {"id": system, "index": index, "label": label, "system": system}
+            for index, (system, label) in enumerate(ROWS.items(), 1)
+        ],
+        "tests": "clear",
+    },
+    "venn": {
+        **{"kind": "venn", "title": "What DPR and BM25 answer", "role": "msmarco-dev"},
+        "measure": "Success@10",
+        "rows": [{"id": "dpr", "label": "DPR", "dense": "dpr-embedding", "lexical": "bm25"}],
+    },
+    "effort": {
+        **{"kind": "figure", "title": "Approximate search", "role": "msmarco-dev"},
+        **{"over": "effort", "sweep": "luan2021", "tests": "depths"},
+        "series": [{"id": "me-bert", "label": "ME-BERT", "system": "me-bert"}],
+        "panels": [{"id": "rr", "shows": "measure", "measure": "RR@10", "header": "MRR@10"}],
+    },
+    "dimensions": {
+        **{"kind": "dimensions", "title": "Margins by length", "role": "trec-car"},
+        "rows": [{"id": "margins", "label": "margins", "fidelity": "luan2021", "shows": "margins"}],
+    },
 }
 
 
 def run(project: Path, docs: int, options: argparse.Namespace) -> Measured:
     """Make everything of a number of docs, and return what it took."""
+    shutil.rmtree(project / "config" / "papers")  # their pages ask for more than this collection
     for name, entry in entries(docs, options.shard_docs).items():
         path = project / "config" / f"{name}.yaml"
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(entry, indent=1) + "\n")
     words = ["--cores", str(options.cores), "--benchmark-extended", "--config"]
     words += [f"scale=growth-{docs}", "papers=[growth]"]

@@ -46,3 +46,10 @@ def test_answers_and_their_corpus_are_two_options():
     files = Files(texts=["d/dev/answers.jsonl", "d/corpus/manifest.json"])
     assert options.texts(None, files) == "--answers d/dev/answers.jsonl --corpus d/corpus"
     assert options.texts(None, Files(texts=[])) == options.texts(None, FILES) == ""
+
+
+def test_a_collection_that_plays_two_roles_is_given_for_each():
+    files = Files(corpora=["d/corpus/manifest.json", "e/corpus/manifest.json"] * 2)
+    once, twice = "--corpus d/corpus --corpus e/corpus", options.of_roles("corpus", "corpora")
+    assert twice(None, files) == f"{once} {once}"
+    assert options.each("corpus", "corpora", folder_of)(None, files) == once

@@ -41,6 +41,16 @@ def each(option: str, name: str, value: Callable[[str], str] = str) -> Option:
     )
 
 
+def of_roles(option: str, name: str) -> Option:
+    """Return a params function that gives `--option FOLDER` for the manifest of each role.
+
+    A collection that plays two roles is given twice.
+    """
+    return lambda wildcards, input: " ".join(
+        f"--{option} {folder_of(path)}" for path in _paths(input, name)
+    )
+
+
 def texts(wildcards: object, input: Files) -> str:
     """Return the options for the input `texts`: an answers file and a corpus, or "" for none."""
     if not (paths := _paths(input, "texts")):
