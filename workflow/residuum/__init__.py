@@ -14,7 +14,7 @@ __version__ = "1.0.0"
 _MODULE = "residuum.api.functions"  # not imported by name: no stage depends on it
 _FUNCTIONS = [
     *("audit", "compare", "complementarity", "explain", "fuse"),
-    *("read_fidelity", "read_ledger"),
+    *("read_fidelity", "read_footprints", "read_ledger"),
 ]
 __all__ = ["__version__", *_FUNCTIONS]
 

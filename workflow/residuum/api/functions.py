@@ -22,6 +22,7 @@ from residuum.api.results import (
     Complementarity,
     Explanation,
     Fidelity,
+    Footprints,
     Fused,
     Ledger,
 )
@@ -32,7 +33,7 @@ from residuum.cli.errors import ResiduumError, unknown
 from residuum.config.measures import is_hit, reads
 from residuum.config.schema.systems import FusionSystem, ReciprocalRankSystem
 from residuum.fusion import Lists, fused
-from residuum.inspect import auditing, comparing, explaining
+from residuum.inspect import auditing, comparing, explaining, footprints
 from residuum.inspect import fidelities as measured
 from residuum.inspect.addressing import find
 from residuum.ledger import ledger_of
@@ -261,6 +262,14 @@ def explain(
     folder = Path(results)
     values = explaining.values(find(folder, cell))
     return Explanation(explaining.explain(folder, cell, full, deep), values, cell)
+
+
+def read_footprints(results: str | Path, page: str) -> Footprints:
+    """Return how large the indexes are that the systems of a page search, beside what they reach.
+
+    `page` is PAPER/PAGE, as clear/table1.
+    """
+    return Footprints(page, footprints.footprints(Path(results), page))
 
 
 def read_fidelity(results: str | Path, split: str, of: str) -> Fidelity:

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.measures import mean
 from residuum.inspect.auditing import Audited
 from residuum.inspect.comparing import Compared, complementarity_page
+from residuum.inspect.footprints import Footprint
 from residuum.pages import drawing, layout
 from residuum.pages.layout import Layout, TextCell
 from residuum.pages.venn.make import plots_of
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_PLOTS = 6  # of a picture
+MB = 1_000_000
 LINE_HEIGHT = 0.22  # inches, of a plot of intervals
 
 
@@ -256,6 +259,51 @@ class Ledger(Result):
         again = self.rows.height - first.height
         note = f"{again} rows repeat an earlier number of the same runs, and are not counted."
         return {"ledger": _page("Verdicts", "what papers print", counted, [note])}
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Footprints(Result):
+    """How large the indexes are that the systems of a page search, beside what they reach."""
+
+    page: str
+    made: Sequence[Footprint] = field(repr=False)
+
+    def frame(self) -> pl.DataFrame:
+        """Return row, label, column, header, value, index_bytes."""
+        schema = {"value": pl.Float64, "index_bytes": pl.Int64}
+        texts = dict.fromkeys(["row", "label", "column", "header"], pl.String)
+        return pl.DataFrame(self.made, schema={**texts, **schema}, orient="row")
+
+    def pages(self) -> dict[str, Layout]:
+        what = "values, and the bytes on disk of the indexes behind them"
+        return {"footprints": _page(self.page, what, self.frame(), [])}
+
+    def plots(self) -> Sequence[drawing.Plot]:
+        """Return a plot for each column, with a point for each system."""
+        headers = {one.column: one.header for one in self.made}
+        rows = dict.fromkeys(one.row for one in self.made)
+        styles = dict(zip(rows, drawing.points(), strict=False))
+        return [
+            partial(self._plot, styles, column, header)
+            for column, header in [*headers.items()][:MOST_PLOTS]
+        ]
+
+    def _plot(
+        self, styles: Mapping[str, tuple[str, str]], column: str, header: str, ax: "Axes"
+    ) -> drawing.Legend:
+        shown = [one for one in self.made if one.column == column]
+        sizes = [one.index_bytes / MB for one in shown]
+        legend: drawing.Legend = {}
+        for one, size in zip(shown, sizes, strict=True):
+            color, marker = styles[one.row]
+            line = ax.plot([size], [one.value], marker, color=color, markerfacecolor="none")
+            legend[drawing.plain(one.label)] = line[0]
+        if max(sizes) >= drawing.LOG_FROM * min(sizes):
+            ax.set_xscale("log")
+        ax.set_ylabel(drawing.plain(header))
+        ax.set_xlabel("index, MB")
+        ax.grid(color="0.9", linewidth=0.5)
+        return legend
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -107,6 +107,13 @@ def figure_of(plots: Sequence[Plot], height: float = COLUMN, sharey: bool = Fals
     return figure
 
 
+def points() -> Iterator[tuple[str, str]]:
+    """Yield colours and markers of single points; the first 25 differ."""
+    marks = len(LINES)
+    for number in itertools.count():
+        yield LINES[number % marks][0], LINES[(number + number // marks) % marks][1]
+
+
 def plain(name: str) -> str:
     """Return a name that a picture shows as it is: `$` would begin a formula."""
     return name.replace("$", r"\$")

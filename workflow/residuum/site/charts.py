@@ -13,6 +13,7 @@ import polars as pl
 from residuum.artefacts import fidelities
 from residuum.config.schema.fidelities import nth
 from residuum.inspect.addressing import PATHS, Cell
+from residuum.inspect.footprints import Sizes
 from residuum.pages import drawing
 from residuum.pages.dimensions.entry import Projection
 from residuum.pages.dimensions.job import BoundDimensions
@@ -30,10 +31,11 @@ from residuum.vectors import bounds
 
 Chart = dict[str, Any]
 LEAST = "least dimensions k"
+MB = 1_000_000
 
 
 def charts(folder: Folder, sheet: Sheet) -> list[Chart]:
-    """Return the charts of a page; [] for tables, cases and claims."""
+    """Return the charts of a page; [] for cases and claims."""
     if sheet.entry.kind not in CHARTS:
         return []
     job = JOBS[sheet.entry.kind].model_validate(folder.graph.manifest(sheet.path).spec)
@@ -295,6 +297,34 @@ def _margins(measured: fidelities.Measured) -> Chart:
     return {"y": _axis("normalised margin", "log"), "series": series}
 
 
+def _footprints(folder: Folder, sheet: Sheet) -> Iterator[Chart]:
+    """Yield a chart of a table's first column by the bytes of the indexes that are searched.
+
+    Nothing where all systems search the same ones.
+    """
+    sizes = Sizes(folder.results, folder.graph)
+    made = [one for cell in sheet.cells if (one := sizes.of(cell))]
+    shown_in = [one for one in made if one.column == made[0].column]
+    places = {one.index_bytes for one in shown_in}
+    if len(places) > 1:
+        spread = max(places) >= drawing.LOG_FROM * min(places)
+        header = shown_in[0].header
+        yield {
+            "title": shown(f"{header} by the size of the index"),
+            "x": _axis("index, MB", "log" if spread else "linear"),
+            "y": _axis(header, "linear"),
+            "series": [
+                {
+                    "id": one.row,
+                    "label": shown(one.label),
+                    "points": [{"x": one.index_bytes / MB, "y": one.value}],
+                    "mark": "dots",
+                }
+                for one in shown_in
+            ],
+        }
+
+
 def _figure(folder: Folder, job: BoundFigure, sheet: Sheet) -> Iterator[Chart]:
     if job.entry.grouped:
         yield from _groups(job, sheet, tests_of(folder, sheet))
@@ -306,6 +336,7 @@ def _figure(folder: Folder, job: BoundFigure, sheet: Sheet) -> Iterator[Chart]:
 
 
 CHARTS: dict[str, Callable[..., Iterable[Chart]]] = {  # (folder, job, sheet)
+    "table": lambda folder, _, sheet: _footprints(folder, sheet),
     "figure": _figure,
     "venn": lambda _, job, sheet: _circles(job, sheet.cells),
     "dimensions": lambda folder, job, sheet: _dimensions(folder, job, sheet.cells),

@@ -1,0 +1,120 @@
+"""The bytes of what a run searches: a small results folder whose indexes have known sizes."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import residuum as rs
+from residuum.cli.errors import ResiduumError
+from residuum.inspect.footprints import footprints
+from residuum.site import charts, folder
+from results_fixture import QUERIES, build, record, write_run
+
+LUCENE, VECTORS, SPLIT = 700, (40, 60), Path("data/dev")
+
+
+def lay(path: Path, size: int) -> None:
+    """Write a file of a number of bytes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"x" * size)
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Return results whose `ours.seed1` fuses `base` and a dense run of two shards.
+
+    Beside it lie another seed, encoded queries and a model with a run in its training.
+    """
+    made = build(tmp_path / "results" / "toy", pages=True)
+    lay(made / "index/data/en/lucene/_0.cfs", LUCENE)
+    corpus, base = made / "data/data/corpus/manifest.json", made / "runs/data/dev/base.trec.gz"
+    lay(made / "models/dense/seed1/model.safetensors", 5)
+    record(made / "models/dense/seed1", {}, [base], "residuum.train")
+    model = made / "models/dense/seed1/manifest.json"
+    asked = made / "embeddings/data.queries/dense/seed1"
+    lay(asked / "dev/vectors.npy", 10_000)
+    record(asked, {}, [model], "residuum.encode")
+    for seed in (1, 2):
+        hits = []
+        for number, size in enumerate(VECTORS):
+            place = f"data/dense/seed{seed}/{{}}shard-0000{number}"
+            vectors = made / "embeddings" / place.format("")
+            lay(vectors / "vectors.npy", size * seed)
+            record(vectors, {}, [corpus, model], "residuum.encode")
+            found = made / "hits" / place.format("top10/")
+            found.mkdir(parents=True)
+            parents = [vectors / "manifest.json", asked / "manifest.json"]
+            record(found, {}, parents, "residuum.dense")
+            hits.append(found / "manifest.json")
+        run = made / "runs" / SPLIT / f"dense.seed{seed}.trec.gz"
+        write_run(run, [1] * len(QUERIES))
+        record(run, {}, hits, "residuum.dense")
+    dense = [made / "runs" / SPLIT / f"dense.seed{seed}.trec.gz" for seed in (1, 2)]
+    scores = made / "scores" / SPLIT / "base.on.dense.trec.gz"
+    lay(scores, 5)
+    record(scores, {}, [made / "index/data/en/manifest.json", *dense], "residuum.lexical")
+    record(
+        made / "runs" / SPLIT / "ours.seed1.trec.gz",
+        {},
+        [base, dense[0], scores],
+        "residuum.fusion",
+    )
+    return made
+
+
+def sizes(results):
+    return {(one.row, one.column): one.index_bytes for one in footprints(results, "toy/table1")}
+
+
+def test_each_index_of_a_search_counts_once(results):
+    """Queries, other seeds and what a model was trained on are no index of the run."""
+    both = LUCENE + sum(VECTORS)
+    assert sizes(results) == {
+        ("base", "rr"): LUCENE, ("ours", "rr"): both, ("ablation", "rr"): LUCENE,
+    }  # fmt: skip
+
+
+def test_an_index_that_is_gone_has_no_size(results):
+    shutil.rmtree(results / "embeddings/data/dense/seed1/shard-00001")
+    assert ("ours", "rr") not in sizes(results) and ("base", "rr") in sizes(results)
+
+
+def test_a_reranker_searches_what_its_first_stage_searches(results):
+    """The pairs that it scored are of other runs, too."""
+    pairs = results / "rerank" / SPLIT / "reranker" / "shard-00000.trec.gz"
+    lay(pairs, 5)
+    runs = [results / "runs" / SPLIT / f"{name}.trec.gz" for name in ("base", "dense.seed1")]
+    record(pairs, {}, runs, "residuum.rerank")
+    record(results / "runs" / SPLIT / "ablation.trec.gz", {}, [runs[0], pairs], "residuum.rerank")
+    assert sizes(results)["ablation", "rr"] == LUCENE
+
+
+def test_python_and_the_report_show_the_same_points(results):
+    made = rs.read_footprints(results, "toy/table1")
+    shown = dict(made.frame().select("label", "index_bytes").rows())
+    assert shown == {"Base": 700, "Ours": 800, "w/o it": 700}
+    assert "| Ours " in made.to_markdown() and " 800 " in made.to_markdown()
+    (ax,) = made.picture().axes
+    assert [line.get_xdata()[0] for line in ax.lines] == pytest.approx([7e-4, 8e-4, 7e-4])
+    assert ax.get_ylabel() == "MRR@10"
+    made_of = folder.read(results)
+    (sheet,) = [one for one in made_of.sheets if one.name == "toy-table1"]
+    (chart,) = charts.charts(made_of, sheet)
+    points = {one["label"]: one["points"][0] for one in chart["series"]}
+    values = dict(made.frame().select("label", "value").rows())
+    assert {label: point["y"] for label, point in points.items()} == values
+    assert points["Ours"]["x"] == pytest.approx(8e-4)
+
+
+def test_a_table_of_one_index_has_no_chart(tmp_path):
+    made = build(tmp_path / "results" / "toy")
+    lay(made / "index/data/en/lucene/_0.cfs", LUCENE)
+    made_of = folder.read(made)
+    (sheet,) = [one for one in made_of.sheets if one.name == "toy-table1"]
+    assert charts.charts(made_of, sheet) == []
+
+
+def test_an_unknown_page_is_refused_with_the_known_ones(results):
+    with pytest.raises(ResiduumError, match="toy/table1"):
+        rs.read_footprints(results, "toy/table9")

@@ -1,0 +1,93 @@
+"""How large the indexes are that a run searches, beside what the run reaches.
+
+Usage: `footprints(Path("results/mini"), "clear/table1")`. An index is what a search reads of a
+collection: Lucene's files, or the vectors of docs. Sizes are those on disk.
+"""
+
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from residuum.cli.errors import ResiduumError, unknown
+from residuum.inspect import addressing, provenance
+from residuum.inspect.addressing import Cell
+from residuum.pages.entries import parts_of
+
+INDEXES = ("index", "embeddings")  # folders of results with what searches read of a collection
+QUERIES = ".queries"  # ends the folder of encoded queries
+SEARCHES = ("metrics", "runs", "hits", "hybrid")  # made from indexes, or from one another
+SCORES = "scores"  # of the candidates of all seeds, whose runs are no part of one seed's search
+
+
+class Footprint(NamedTuple):
+    """A number of a table, and the bytes of the indexes behind its first run."""
+
+    row: str
+    label: str
+    column: str
+    header: str
+    value: float
+    index_bytes: int
+
+
+class Sizes:
+    """The sizes of the indexes behind the numbers of a results folder; each is read once."""
+
+    def __init__(self, results: Path, graph: provenance.Graph) -> None:
+        self._results, self._graph = results, graph
+        self._size = cache(self._on_disk)
+
+    def of(self, cell: Cell) -> Footprint | None:
+        """Return the footprint of a measured number; None if its runs search no index here.
+
+        Of several seeds, the first one counts. None also where an index is gone.
+        """
+        value = cell.line.measured
+        found = self._behind(cell.roots[:1])
+        sizes = [self._size(path) for path in found]
+        if value is None or not sizes or None in sizes:
+            return None
+        row, column = cell.line.row, cell.line.column
+        labels = cell.page.entry.labels()
+        same = [*labels.values()].count(labels[row]) > 1  # in groups, as rerankers of a table
+        label = f"{labels[row]} ({row})" if same else labels[row]
+        bytes_ = sum(filter(None, sizes))
+        return Footprint(row, label, column, cell.page.header(column), value, bytes_)
+
+    def _behind(self, roots: Iterable[str]) -> list[str]:
+        """Return the indexes that searches behind some artefacts read, each once."""
+        ahead = list(roots)
+        for path in ahead:
+            part, parents = path.partition("/")[0], self._graph[path].parents
+            followed = parents if part in SEARCHES else filter(_is_index, parents)
+            if part in (*SEARCHES, SCORES):
+                ahead += [one for one in followed if one not in ahead]
+        return list(filter(_is_index, ahead))
+
+    def _on_disk(self, path: str) -> int | None:
+        """Return the bytes of an index, without its manifest; None if it is gone."""
+        files = [file for file in (self._results / path).rglob("*") if file.is_file()]
+        sizes = [file.stat().st_size for file in files if file.name != "manifest.json"]
+        return sum(sizes) or None
+
+
+def _is_index(path: str) -> bool:
+    part, _, below = path.partition("/")
+    return part in INDEXES and not below.partition("/")[0].endswith(QUERIES)
+
+
+def footprints(results: Path, page: str) -> list[Footprint]:
+    """Return the numbers of a page whose runs search indexes, with their bytes.
+
+    `page` is <paper>/<page>. Another name raises ResiduumError.
+    """
+    graph = provenance.read(results)
+    pages = {
+        "/".join(parts_of(Path(path).stem)): cells
+        for path, _, cells in addressing.every(results, graph)
+    }
+    if page not in pages:
+        raise ResiduumError(f"{results}: {unknown('page', page, pages)}")
+    sizes = Sizes(results, graph)
+    return [made for cell in pages[page] if (made := sizes.of(cell))]
