@@ -97,7 +97,7 @@ def test_python_and_the_report_show_the_same_points(results):
     assert "| Ours " in made.to_markdown() and " 800 " in made.to_markdown()
     (ax,) = made.picture().axes
     assert [line.get_xdata()[0] for line in ax.lines] == pytest.approx([7e-4, 8e-4, 7e-4])
-    assert ax.get_ylabel() == "MRR@10"
+    assert ax.get_ylabel() == "dev RR@10", "as the table heads it here"
     made_of = folder.read(results)
     (sheet,) = [one for one in made_of.sheets if one.name == "toy-table1"]
     (chart,) = charts.charts(made_of, sheet)

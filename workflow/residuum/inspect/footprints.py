@@ -13,6 +13,8 @@ from residuum.cli.errors import ResiduumError, unknown
 from residuum.inspect import addressing, provenance
 from residuum.inspect.addressing import Cell
 from residuum.pages.entries import parts_of
+from residuum.pages.table import notes
+from residuum.pages.table.job import BoundTable
 
 INDEXES = ("index", "embeddings")  # folders of results with what searches read of a collection
 QUERIES = ".queries"  # ends the folder of encoded queries
@@ -43,17 +45,16 @@ class Sizes:
 
         Of several seeds, the first one counts. None also where an index is gone.
         """
-        value = cell.line.measured
-        found = self._behind(cell.roots[:1])
-        sizes = [self._size(path) for path in found]
-        if value is None or not sizes or None in sizes:
+        value, table = cell.line.measured, cell.page
+        sizes = [self._size(path) for path in self._behind(cell.roots[:1])]
+        if not isinstance(table, BoundTable) or value is None or not sizes or None in sizes:
             return None
-        row, column = cell.line.row, cell.line.column
-        labels = cell.page.entry.labels()
+        row, labels = cell.line.row, table.entry.labels()
+        [column] = [one for one in table.shown() if one.id == cell.line.column]
         same = [*labels.values()].count(labels[row]) > 1  # in groups, as rerankers of a table
         label = f"{labels[row]} ({row})" if same else labels[row]
-        bytes_ = sum(filter(None, sizes))
-        return Footprint(row, label, column, cell.page.header(column), value, bytes_)
+        named = row, label, column.id, notes.header(table, column)
+        return Footprint(*named, value, sum(filter(None, sizes)))
 
     def _behind(self, roots: Iterable[str]) -> list[str]:
         """Return the indexes that searches behind some artefacts read, each once."""
@@ -78,16 +79,17 @@ def _is_index(path: str) -> bool:
 
 
 def footprints(results: Path, page: str) -> list[Footprint]:
-    """Return the numbers of a page whose runs search indexes, with their bytes.
+    """Return the numbers of a table whose runs search indexes, with their bytes.
 
-    `page` is <paper>/<page>. Another name raises ResiduumError.
+    `page` is <paper>/<page>. Another name than a table's raises ResiduumError.
     """
     graph = provenance.read(results)
     pages = {
         "/".join(parts_of(Path(path).stem)): cells
-        for path, _, cells in addressing.every(results, graph)
+        for path, job, cells in addressing.every(results, graph)
+        if isinstance(job, BoundTable)
     }
     if page not in pages:
-        raise ResiduumError(f"{results}: {unknown('page', page, pages)}")
+        raise ResiduumError(f"{results}: {unknown('table', page, pages)}")
     sizes = Sizes(results, graph)
     return [made for cell in pages[page] if (made := sizes.of(cell))]
