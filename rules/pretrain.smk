@@ -16,7 +16,7 @@ rule pretrain_backbone:
         **RESOURCES.cpu(ESTIMATES.backbone, mem_mb=RESOURCES.backbone_mb),
     params:
         **decided_by("residuum.pretrain", "backbone", WIRING.models.spec),
-        corpora=options.of_roles("corpus", "corpora"),
+        corpora=options.each("corpus", "corpora", folder_of, once=False),
         folder=options.output_folder,
         compute_threads=RESOURCES.threads,
     shell:
@@ -41,7 +41,7 @@ rule pretrain_adapt:
     params:
         **decided_by("residuum.pretrain", "adapt", WIRING.models.spec),
         start=WIRING.models.start,
-        corpora=options.of_roles("corpus", "corpora"),
+        corpora=options.each("corpus", "corpora", folder_of, once=False),
         folder=options.output_folder,
         work=PATHS.work("{model}"),
         compute=RESOURCES.precise,

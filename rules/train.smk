@@ -38,7 +38,7 @@ rule train_train:
         gate=options.each("gate", "gate", folder_of),
         folds=options.each("fold", "folds", options.by_split),
         held_out=WIRING.models.held_out,
-        spans=options.of_roles("spans", "spans"),
+        spans=options.each("spans", "spans", folder_of, once=False),
         answers=options.each("answers", "answers"),
         windows=WIRING.models.windows,
     shell:

@@ -1710,7 +1710,7 @@ class Figure:
         [shown] = [one for one in self.entry["panels"] if one["id"] == panel]
         beside = [one["measure"] for one in self.entry["panels"] if one["measure"]]
         split_id = self.spec["splits"].get(name)
-        if split_id is None:
+        if split_id is None or not beside:
             return []
         runs, measure = self.spec["runs"].get(name, []), shown["measure"] or beside[0]
         return [Source.of(self.spec, split_id, runs, measure, None, False)]

@@ -259,7 +259,7 @@ def test_a_cosine_makes_every_length_one(taken):
 
 
 def test_a_cosine_leaves_vectors_of_length_one_as_they_are(taken, tmp_path):
-    """Scaled in float32, as encoders do; scaled once more, about one in three would change."""
+    """Scaled in float32, as encoders do; scaled once more, some would change."""
     drawn = np.random.default_rng(1).normal(size=(len(DOCS), 300)).astype(np.float32)
     unit = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
     save(tmp_path / "docs.npz", dict(zip(DOCS, unit, strict=True)))

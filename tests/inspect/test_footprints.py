@@ -7,7 +7,8 @@ import pytest
 
 import residuum as rs
 from residuum.cli.errors import ResiduumError
-from residuum.inspect.footprints import footprints
+from residuum.inspect import addressing, provenance
+from residuum.inspect.footprints import Sizes, footprints, of_collection
 from residuum.site import charts, folder
 from results_fixture import QUERIES, build, record, write_run
 
@@ -78,6 +79,9 @@ def test_each_index_of_a_search_counts_once(results):
 def test_an_index_that_is_gone_has_no_size(results):
     shutil.rmtree(results / "embeddings/data/dense/seed1/shard-00001")
     assert ("ours", "rr") not in sizes(results) and ("base", "rr") in sizes(results)
+    shutil.rmtree(results / "index")
+    with pytest.raises(ResiduumError, match="toy/table1: its systems search no index that is here"):
+        footprints(results, "toy/table1")
 
 
 def test_a_reranker_searches_what_its_first_stage_searches(results):
@@ -88,6 +92,35 @@ def test_a_reranker_searches_what_its_first_stage_searches(results):
     record(pairs, {}, runs, "residuum.rerank")
     record(results / "runs" / SPLIT / "ablation.trec.gz", {}, [runs[0], pairs], "residuum.rerank")
     assert sizes(results)["ablation", "rr"] == LUCENE
+
+
+@pytest.mark.parametrize(
+    ("path", "counts"),
+    [
+        ("index/data/en", True),
+        ("embeddings/data/dense/seed1/shard-00000", True),
+        ("embeddings/data.queries/dense/seed1", False),
+        ("embeddings/data/dev.on.drawn/dense/seed1/shard-00000", False),
+        ("models/index/seed1", False),
+    ],
+)
+def test_encodings_of_a_collection_are_indexes_and_others_are_not(path, counts):
+    assert of_collection(path) is counts
+
+
+@pytest.mark.parametrize(
+    "change", [{"derived": "residual"}, {"over": "drawn"}, {"change_from": "base"}]
+)
+def test_a_number_of_more_than_one_search_has_no_size(results, change):
+    graph = provenance.read(results)
+    (_, page, cells), *_ = addressing.every(results, graph)
+    kept = {one.place: one for one in cells}
+    before = Sizes(results, graph).of(kept["ours/rr"])
+    assert before and before.index_bytes == LUCENE + sum(VECTORS)
+    columns = [page.entry.columns[0].model_copy(update=change), *page.entry.columns[1:]]
+    entry = page.entry.model_copy(update={"columns": columns})
+    changed = page.model_copy(update={"entry": entry})
+    assert Sizes(results, graph).of(kept["ours/rr"]._replace(page=changed)) is None
 
 
 def test_python_and_the_report_show_the_same_points(results):
@@ -110,6 +143,8 @@ def test_python_and_the_report_show_the_same_points(results):
 def test_a_table_of_one_index_has_no_chart(tmp_path):
     made = build(tmp_path / "results" / "toy")
     lay(made / "index/data/en/lucene/_0.cfs", LUCENE)
+    places = ("base", "rr"), ("ours", "rr"), ("ablation", "rr")
+    assert sizes(made) == dict.fromkeys(places, LUCENE)
     made_of = folder.read(made)
     (sheet,) = [one for one in made_of.sheets if one.name == "toy-table1"]
     assert charts.charts(made_of, sheet) == []

@@ -6,9 +6,11 @@ from pydantic import ValidationError
 
 from residuum.artefacts import trec
 from residuum.config.specs import canonical_json
+from residuum.pages import drawing
 from residuum.pages.figure import make as figures
 from residuum.pages.figure.entry import Figure
 from residuum.pages.figure.job import BoundFigure
+from residuum.site import charts
 
 TESTS = {"test": "permutation", "alpha": 0.05, "correction": "holm", "family": "column",
          "compare": "with_baselines"}  # fmt: skip
@@ -100,3 +102,30 @@ def test_cutoffs_go_up_to_that_of_the_measure(measure, cutoffs):
 def test_a_measure_without_a_cutoff_is_refused(measure):
     with pytest.raises(ValidationError, match="has no cutoff; write such as R@1000"):
         Figure.model_validate(FIGURE | {"panels": [FIGURE["panels"][0] | {"measure": measure}]})
+
+
+def test_each_chart_has_the_cutoffs_and_the_scale_of_its_own_panel(tmp_path):
+    """`R@25` up to 25 and `RR@5` up to 5."""
+    panels = [*FIGURE["panels"], {**FIGURE["panels"][0], "id": "rr", "measure": "RR@5"}]
+    bound = job(panels=panels)
+    rows = [
+        {"panel": panel.id, "series": series.id, "cutoff": cutoff, "mean": 0.5, "n": 10,
+         "seeds": 1, "p": None}
+        for panel, series in bound.plotted()
+        for cutoff in bound.entry.cutoffs(panel)
+    ]  # fmt: skip
+    recall, rr = charts.curves(bound, pl.DataFrame(rows))
+    assert recall["x"] == {"label": "Cutoff k", "scale": "log", "ticks": CUTOFFS}
+    assert rr["x"] == {"label": "Cutoff k", "scale": "linear", "ticks": [1, 2, 5]}
+
+
+def test_a_long_legend_leaves_the_plots_their_size():
+    def plot(ax):
+        return {f"line {n}": ax.plot([0, 1], [0, n])[0] for n in range(20)}
+
+    with drawing.styled():
+        for plots in ([plot], [plot, plot], [plot] * 3):
+            figure = drawing.figure_of(plots)
+            figure.canvas.draw()
+            heights = [ax.get_position().height * figure.get_figheight() for ax in figure.axes]
+            assert min(heights) > 0.8 * drawing.COLUMN, heights

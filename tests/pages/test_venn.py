@@ -11,7 +11,7 @@ import pytest
 from residuum import ledger
 from residuum.artefacts import trec
 from residuum.config.specs import canonical_json
-from residuum.pages import grids
+from residuum.pages import drawing, grids
 from residuum.pages.grids import GridCell
 from residuum.pages.venn import circles
 from residuum.pages.venn import make as venn
@@ -158,7 +158,7 @@ def test_the_caption_and_the_drawing(drawn):
     assert "hypothetical: dense dpr, lexical bm25, as large and without an overlap" in text
     png = (folder / "toy-figure1.png").read_bytes()
     width, height = struct.unpack(">II", png[16:24])
-    assert width == height, "three diagrams of one scale, two beside each other"
+    assert width == height == round(2 * drawing.COLUMN * 200), "three diagrams, two by two"
     assert b"CreationDate" not in (folder / "toy-figure1.pdf").read_bytes()
 
 

@@ -27,6 +27,7 @@ EFFORT = {  # a figure over effort, as far as it differs from one over snapshots
     "series": [{"id": "d", "label": "D", "system": "dpr-sum"}],
     "panels": [{"id": "p", "shows": "measure", "measure": "RR@10", "header": "x"}],
 }
+QUERIED = [{"id": one, "label": one, "system": one} for one in ("bm25-default", "dpr-sum")]
 BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
 PAPER = ROOT / "config" / "papers" / "roc"
 PATHS = Paths("r")
@@ -228,7 +229,9 @@ def test_a_series_over_snapshots_without_its_split_is_absent(config):
         ("figure4", {"panels": [{"id": "p", "shows": "better", "measure": "RR@10", "header": "x"}]},
          "give than for better, and only for it"),
         ("figure5", {"groups": ["1"]}, "over snapshot there are no groups and no reported numbers"),
-        ("figure5", {"over": "lengths"}, "narrows reads a figure over depths or snapshots"),
+        ("figure5", {"over": "lengths"}, "narrows reads a figure over depths, snapshots or"),
+        ("figure5", {"over": "query", "series": QUERIED, "panels": EFFORT["panels"]},
+         "narrows reads a figure over depths, snapshots or"),
         ("figure5", {"series": [{"id": "d", "label": "D", "system": "dpr-sum"}]},
          "series.d.system: 'dpr-sum' has no snapshots (behind it: dpr); dense systems"),
         ("figure5", {"series": [{"id": "b", "label": "B", "system": "bm25-default"}]},

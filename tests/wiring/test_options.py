@@ -50,6 +50,7 @@ def test_answers_and_their_corpus_are_two_options():
 
 def test_a_collection_that_plays_two_roles_is_given_for_each():
     files = Files(corpora=["d/corpus/manifest.json", "e/corpus/manifest.json"] * 2)
-    once, twice = "--corpus d/corpus --corpus e/corpus", options.of_roles("corpus", "corpora")
+    once = "--corpus d/corpus --corpus e/corpus"
+    twice = options.each("corpus", "corpora", folder_of, once=False)
     assert twice(None, files) == f"{once} {once}"
     assert options.each("corpus", "corpora", folder_of)(None, files) == once

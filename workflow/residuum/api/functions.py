@@ -265,9 +265,10 @@ def explain(
 
 
 def read_footprints(results: str | Path, page: str) -> Footprints:
-    """Return how large the indexes are that the systems of a page search, beside what they reach.
+    """Return the bytes of the indexes that the systems of a table search, and what they reach.
 
-    `page` is PAPER/PAGE, as clear/table1.
+    `page` is PAPER/PAGE, as clear/table1. Another page, and a table whose indexes are gone, raise
+    ResiduumError.
     """
     return Footprints(page, footprints.footprints(Path(results), page))
 

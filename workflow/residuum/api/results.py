@@ -23,7 +23,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.measures import mean
 from residuum.inspect.auditing import Audited
 from residuum.inspect.comparing import Compared, complementarity_page
-from residuum.inspect.footprints import Footprint
+from residuum.inspect.footprints import MB, Footprint
 from residuum.pages import drawing, layout
 from residuum.pages.layout import Layout, TextCell
 from residuum.pages.venn.make import plots_of
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_PLOTS = 6  # of a picture
-MB = 1_000_000
 LINE_HEIGHT = 0.22  # inches, of a plot of intervals
 
 
@@ -298,7 +297,7 @@ class Footprints(Result):
             color, marker = styles[one.row]
             line = ax.plot([size], [one.value], marker, color=color, markerfacecolor="none")
             legend[drawing.plain(one.label)] = line[0]
-        if max(sizes) >= drawing.LOG_FROM * min(sizes):
+        if drawing.spread(sizes):
             ax.set_xscale("log")
         ax.set_ylabel(drawing.plain(header))
         ax.set_xlabel("index, MB")

@@ -16,7 +16,7 @@ from residuum.artefacts import contracts, termvectors
 
 Vector = np.ndarray | Mapping[str, float]  # float32 (dimensions,), or {term: weight}
 Similarity = Literal["cosine", "dot"]
-EVEN = 1e-6  # how far the square of a length that is 1 may lie from 1
+ROUNDED = 1e-6  # how far the square of a length of 1 lies from 1 at most, by float32's rounding
 FORMS = 'a line is {"id": ..., "vector": [numbers]} or {"id": ..., "terms": {"word": weight}}'
 SHOWN = 60  # characters shown of a faulty line
 
@@ -133,7 +133,7 @@ def _factors(rows: np.ndarray | sparse.csr_array) -> np.ndarray:
         squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
     else:
         squares = np.asarray(rows.astype(np.float64).power(2).sum(axis=1)).ravel()
-    return 1 / np.sqrt(np.where((squares > 0) & (abs(squares - 1) > EVEN), squares, 1))
+    return 1 / np.sqrt(np.where((squares > 0) & (abs(squares - 1) > ROUNDED), squares, 1))
 
 
 def _is_number(value: object) -> bool:

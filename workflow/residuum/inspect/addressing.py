@@ -104,9 +104,7 @@ def _line(results: Path, address: str) -> tuple[str, GridCell]:
     others = {path.beside(".md") for path in PATHS.pages.values()}
     made = [results / path.fill(page="-".join(names[:2])) for path in sorted(others)]
     read = [p for p in made if p.is_file() and p.with_suffix(".tsv") not in pages.values()]
-    more = (
-        " Cases, claims, lines and figures over depths, efforts or snapshots have no such numbers"
-    )
+    more = " Cases, claims, lines, and figures over anything but groups have no such numbers"
     more += "".join(f"; read {path}" for path in read)
     if len(names) != 4:
         example = "/".join(next(iter(_cells(next(iter(pages.values()))))))
@@ -122,7 +120,7 @@ def _pages(results: Path) -> Iterator[Path]:
     for place in PLACES:
         for path in sorted(results.glob(place.pattern)):
             with path.open("rb") as lines:
-                if not lines.readline().startswith(b"panel\t"):  # a figure over depths or snapshots
+                if not lines.readline().startswith(b"panel\t"):  # a figure over no groups
                     yield path
 
 

@@ -14,16 +14,18 @@ from residuum.inspect import addressing, provenance
 from residuum.inspect.addressing import Cell
 from residuum.pages.entries import parts_of
 from residuum.pages.table import notes
+from residuum.pages.table.entry import Average
 from residuum.pages.table.job import BoundTable
 
 INDEXES = ("index", "embeddings")  # folders of results with what searches read of a collection
-QUERIES = ".queries"  # ends the folder of encoded queries
+QUERIES, CANDIDATES = ".queries", ".on."  # in folders of encodings of no collection
+MB = 1_000_000  # bytes
 SEARCHES = ("metrics", "runs", "hits", "hybrid")  # made from indexes, or from one another
 SCORES = "scores"  # of the candidates of all seeds, whose runs are no part of one seed's search
 
 
 class Footprint(NamedTuple):
-    """A number of a table, and the bytes of the indexes behind its first run."""
+    """A number of a table, and the bytes of the indexes that its first run searches."""
 
     row: str
     label: str
@@ -41,16 +43,21 @@ class Sizes:
         self._size = cache(self._on_disk)
 
     def of(self, cell: Cell) -> Footprint | None:
-        """Return the footprint of a measured number; None if its runs search no index here.
+        """Return the footprint of a number, or None if its runs search no index here.
 
-        Of several seeds, the first one counts. None also where an index is gone.
+        Of several seeds, the first one counts. None also where an index is gone, and for numbers of
+        more than one search: averages, derived values, changes, and orders of given candidates.
         """
-        value, table = cell.line.measured, cell.page
-        sizes = [self._size(path) for path in self._behind(cell.roots[:1])]
-        if not isinstance(table, BoundTable) or value is None or not sizes or None in sizes:
+        table, value = cell.page, cell.line.measured
+        if not isinstance(table, BoundTable) or value is None:
             return None
         row, labels = cell.line.row, table.entry.labels()
         [column] = [one for one in table.shown() if one.id == cell.line.column]
+        if isinstance(column, Average) or column.derived or column.over or column.is_change(row):
+            return None
+        sizes = [self._size(path) for path in self._behind(cell.roots[:1])]
+        if not sizes or None in sizes:
+            return None
         same = [*labels.values()].count(labels[row]) > 1  # in groups, as rerankers of a table
         label = f"{labels[row]} ({row})" if same else labels[row]
         named = row, label, column.id, notes.header(table, column)
@@ -61,10 +68,10 @@ class Sizes:
         ahead = list(roots)
         for path in ahead:
             part, parents = path.partition("/")[0], self._graph[path].parents
-            followed = parents if part in SEARCHES else filter(_is_index, parents)
+            followed = parents if part in SEARCHES else filter(of_collection, parents)
             if part in (*SEARCHES, SCORES):
                 ahead += [one for one in followed if one not in ahead]
-        return list(filter(_is_index, ahead))
+        return list(filter(of_collection, ahead))
 
     def _on_disk(self, path: str) -> int | None:
         """Return the bytes of an index, without its manifest; None if it is gone."""
@@ -73,15 +80,18 @@ class Sizes:
         return sum(sizes) or None
 
 
-def _is_index(path: str) -> bool:
-    part, _, below = path.partition("/")
-    return part in INDEXES and not below.partition("/")[0].endswith(QUERIES)
+def of_collection(path: str) -> bool:
+    """Say whether an artefact is what searches read of a collection."""
+    part, *below = path.split("/")
+    left_out = any(name.endswith(QUERIES) or CANDIDATES in name for name in below)
+    return part in INDEXES and not left_out
 
 
 def footprints(results: Path, page: str) -> list[Footprint]:
     """Return the numbers of a table whose runs search indexes, with their bytes.
 
-    `page` is <paper>/<page>. Another name than a table's raises ResiduumError.
+    `page` is <paper>/<page>. Another name than a table's raises ResiduumError, and so does a table
+    without such numbers.
     """
     graph = provenance.read(results)
     pages = {
@@ -92,4 +102,7 @@ def footprints(results: Path, page: str) -> list[Footprint]:
     if page not in pages:
         raise ResiduumError(f"{results}: {unknown('table', page, pages)}")
     sizes = Sizes(results, graph)
-    return [made for cell in pages[page] if (made := sizes.of(cell))]
+    if made := [one for cell in pages[page] if (one := sizes.of(cell))]:
+        return made
+    text = "its systems search no index that is here: it was deleted, or the runs are of others"
+    raise ResiduumError(f"{results}: {page}: {text}")

@@ -465,16 +465,7 @@ def _table(
         for split in measured
         for key, measure in (("ndcg", "nDCG@10"), ("recall", "R@100"))
     ]
-    rows = [BM25, RM3]
-    if not models and trained:
-        rows += TRAINED
-    for one in models:
-        if one.reranker:
-            rows.append((f"BM25, reranked by {one.label}", one.system))
-            continue
-        rows.append((one.label, one.system))
-        rows += [(f"BM25 + {one.label}, weighted sum", f"{name}-{one.id}-sum")] * bool(chosen)
-        rows.append((f"BM25 + {one.label}, RRF", f"{name}-{one.id}-rrf"))
+    rows = _shown(name, models, trained, bool(chosen))
     listed: list[Entry] = [
         {"id": system, "index": number, "label": label, "system": system}
         for number, (label, system) in enumerate(rows, start=1)
@@ -490,28 +481,40 @@ def _table(
     )
 
 
+def _shown(
+    name: str, models: Sequence[TableModel], trained: bool, weighted: bool
+) -> list[tuple[str, str]]:
+    """Return label and system of each row; `weighted` sums are shown where a weight is chosen."""
+    rows = [BM25, RM3, *(TRAINED if not models and trained else [])]
+    for one in models:
+        if one.reranker:
+            rows.append((f"BM25, reranked by {one.label}", one.system))
+            continue
+        rows.append((one.label, one.system))
+        rows += [(f"BM25 + {one.label}, weighted sum", f"{name}-{one.id}-sum")] * weighted
+        rows.append((f"BM25 + {one.label}, RRF", f"{name}-{one.id}-rrf"))
+    return rows
+
+
 def _figures(
     name: str, models: Sequence[TableModel], split: str, trained: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yield the figures: recall by depth, and, beside BM25, each other system query by query."""
-    found = [BM25] if models else [BM25, RM3, *(TRAINED if trained else [])]
-    for one in (model for model in models if not model.reranker):
-        found += [(one.label, one.system), (f"BM25 + {one.label}, RRF", f"{name}-{one.id}-rrf")]
-    ordered = [(f"BM25, reranked by {one.label}", one.system) for one in models if one.reranker]
-    role = f"{name}-{split}"
+    """Yield the figures: recall by cutoff, and, beside BM25, other systems query by query."""
+    shown = [row for row in _shown(name, models, trained, False) if not models or row != RM3]
+    reranked = {one.system for one in models if one.reranker}
+    found, role = [row for row in shown if row[1] not in reranked], f"{name}-{split}"
     yield (
         "figure1",
-        _figure(f"Recall by depth on {split} of {name}", role, found)
+        _figure(f"Recall by cutoff on {split} of {name}", role, found)
         + "over: cutoff   # 1, 2, 5, 10, 20, ... docs, up to those of the panel's measure\n"
         "panels: [{id: recall, shows: measure, measure: R@1000, header: Recall}]\n",
     )
-    if shown := found[1:] + ordered:
-        yield (
-            "figure2",
-            _figure(f"Query by query on {split} of {name}", role, [BM25, *shown])
-            + "over: query   # a circle for each pair of values\n"
-            "panels: [{id: ndcg, shows: measure, measure: nDCG@10, header: nDCG@10}]\n",
-        )
+    yield (
+        "figure2",
+        _figure(f"Query by query on {split} of {name}", role, shown)
+        + "over: query   # a circle for each pair of values\n"
+        "panels: [{id: ndcg, shows: measure, measure: nDCG@10, header: nDCG@10}]\n",
+    )
 
 
 def _figure(title: str, role: str, shown: Sequence[tuple[str, str]]) -> str:

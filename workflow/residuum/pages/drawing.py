@@ -33,7 +33,9 @@ Plot = Callable[["Axes"], Legend] | None  # draws into axes; None: there are no 
 # In a column of ACL's, 3.03, letters of 8 points print as 7.3.
 COLUMN = 3.33
 BESIDE = 2  # plots beside each other
-MOST_NAMED = 7  # points of a logarithmic axis that all have their number
+MANY = 7  # points from which numbers of an axis are small
+LINE = 0.17  # inches of a line of the legend
+WIDEST = 36  # letters of a label's line
 LOG_FROM = 10  # the axis is logarithmic if the largest depth is this many times the smallest
 AXES = {  # an axis over groups has the grouping's name
     DEPTH: "Rerank depth K",
@@ -67,8 +69,8 @@ def save_plots(
 ) -> list[Path]:
     """Draw plots, each a column wide and `height` inches high; return the written files.
 
-    None stands for a plot without runs. A legend under all plots shows what the plots return. The
-    style does not depend on this machine's settings.
+    None stands for a plot without runs. A legend under all plots, with a height of its own, shows
+    what the plots return. The style does not depend on this machine's settings.
     """
     with styled():
         figure = figure_of(plots, height, sharey)
@@ -104,6 +106,8 @@ def figure_of(plots: Sequence[Plot], height: float = COLUMN, sharey: bool = Fals
     if legend:
         handles = cast("list[Artist]", [*legend.values()])
         figure.legend(handles, [*legend], loc="outside lower center", ncols=beside)
+        lines = sum(label.count("\n") + 1 for label in legend)
+        figure.set_figheight(height * rows + LINE * (1 + math.ceil(lines / beside)))
     return figure
 
 
@@ -150,7 +154,7 @@ def _plot(
         _number_axis(ax)
     else:
         _name_points(ax, job, points)
-    ax.set_ylabel(f"{textwrap.fill(panel_name(job, panel), 36)}{_queries(job, points)}")
+    ax.set_ylabel(f"{textwrap.fill(panel_name(job, panel), WIDEST)}{_queries(job, points)}")
     ax.grid(color="0.9", linewidth=0.5)
     return legend
 
@@ -175,9 +179,8 @@ def _name_points(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> None:
     labels = [f"{x:,}" for x in named]
     if logarithmic(job, [*named]):
         ax.set_xscale("log")
-        if len(named) > MOST_NAMED:  # the powers of ten alone, and the last
-            kept = [x == max(named) or str(x).rstrip("0") == "1" for x in named]
-            labels = [f"{x:,}" * shown for x, shown in zip(named, kept, strict=True)]
+    if len(named) > MANY:
+        ax.tick_params(axis="x", labelsize=6)
     if job.entry.grouped:
         labels = [f"{p.at}\n(n = {len(p.scores.query_ids):,})" for p in named.values()]
     ax.set_xticks([*named], labels=labels)
@@ -186,8 +189,12 @@ def _name_points(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> None:
 
 def logarithmic(job: BoundFigure, places: Sequence[int]) -> bool:
     """Say whether the axis of a figure over depths or cutoffs is logarithmic."""
-    spread = max(places, default=1) >= LOG_FROM * min(places, default=1)
-    return job.entry.over in (DEPTH, CUTOFF) and spread
+    return job.entry.over in (DEPTH, CUTOFF) and spread(places)
+
+
+def spread(places: Sequence[float]) -> bool:
+    """Say whether the largest of some numbers above 0 is ten times the smallest, or more."""
+    return max(places, default=1) >= LOG_FROM * min(places, default=1)
 
 
 def _queries(job: BoundFigure, points: Sequence[Point]) -> str:

@@ -13,7 +13,7 @@ import polars as pl
 from residuum.artefacts import fidelities
 from residuum.config.schema.fidelities import nth
 from residuum.inspect.addressing import PATHS, Cell
-from residuum.inspect.footprints import Sizes
+from residuum.inspect.footprints import MB, Sizes
 from residuum.pages import drawing
 from residuum.pages.dimensions.entry import Projection
 from residuum.pages.dimensions.job import BoundDimensions
@@ -22,6 +22,7 @@ from residuum.pages.figure.entry import COSTS, EFFORT, QUERY, Panel, Series
 from residuum.pages.figure.job import BoundFigure
 from residuum.pages.kinds import JOBS
 from residuum.pages.lines.job import BoundLines
+from residuum.pages.table.job import BoundTable
 from residuum.pages.venn import circles
 from residuum.pages.venn.job import BoundVenn
 from residuum.site.folder import Folder, Sheet
@@ -31,7 +32,7 @@ from residuum.vectors import bounds
 
 Chart = dict[str, Any]
 LEAST = "least dimensions k"
-MB = 1_000_000
+EQUAL = "="  # no series has such an id
 
 
 def charts(folder: Folder, sheet: Sheet) -> list[Chart]:
@@ -47,12 +48,12 @@ def drawn(chart: Chart) -> Chart | None:
     """Return a chart without its empty series, or None if no series has a number."""
     if "circles" in chart:
         return chart if chart["circles"] else None
-    kept = [
-        series
-        for series in chart["series"]
-        if "level" in series or any(point["y"] is not None for point in series["points"])
-    ]
+    kept = [one for one in chart["series"] if "level" in one or _has_number(one)]
     return chart | {"series": kept} if kept else None
+
+
+def _has_number(series: Chart) -> bool:
+    return any(point["y"] is not None for point in series["points"])
 
 
 def named_apart(charts: list[Chart]) -> list[Chart]:
@@ -73,10 +74,10 @@ def _timed(folder: Folder, job: BoundFigure) -> Iterator[Chart]:
     path = folder.results / PATHS.page_timing.fill(page=job.id)
     if path.is_file():
         table = pl.read_csv(path, separator="\t", infer_schema_length=None)
-        yield from _curves(job, table, "ms_per_query", "Milliseconds per query, of one run")
+        yield from curves(job, table, "ms_per_query", "Milliseconds per query, of one run")
 
 
-def _curves(
+def curves(
     job: BoundFigure, table: pl.DataFrame, along: str = "", axis: str = ""
 ) -> Iterator[Chart]:
     """Yield a chart per panel over depths, efforts, snapshots or cutoffs; one at 0 is a level.
@@ -85,12 +86,12 @@ def _curves(
     """
     over = job.entry.over
     along = along or (COSTS[EFFORT] if over == EFFORT else over)
-    ticks = sorted({x for x in table[over] if x > 0}) if over in table.columns else []
-    scale = "log" if over == EFFORT or drawing.logarithmic(job, ticks) else "linear"
     for panel in job.entry.panels:
-        series = []
+        series, of_panel = [], table.filter(panel=panel.id)
+        ticks = sorted({x for x in of_panel[over] if x > 0}) if over in table.columns else []
+        scale = "log" if over == EFFORT or drawing.logarithmic(job, ticks) else "linear"
         for one in _series(job, panel):
-            rows = list(table.filter(panel=panel.id, series=one.id).iter_rows(named=True))
+            rows = list(of_panel.filter(series=one.id).iter_rows(named=True))
             points = [
                 _point(row, row["mean"], x=row[along], at=f"{over} {row[over]:g}") | _tested(row)
                 for row in rows
@@ -108,22 +109,23 @@ def _curves(
 
 def of_queries(job: BoundFigure, table: pl.DataFrame) -> Iterator[Chart]:
     """Yield a chart per panel and series but the first: their values, and how many queries."""
+    labels = job.entry.labels()
     for panel in job.entry.panels:
-        first, *others = _series(job, panel)
-        for one in others:
-            spots = queries.spots(table, panel, one.id)
+        pairs = table.filter(panel=panel.id).select("series", "against").unique(maintain_order=True)
+        for series, against in pairs.iter_rows():
+            one, first = labels[series], labels[against]
+            spots = queries.spots(table, panel, series)
             points = spots.select(x="first", y="value", n="queries").to_dicts()
             equal = [{"x": end, "y": end} for end in (0.0, queries.largest(spots))]
-            beside = f"{one.label} beside {first.label}"
             yield {
-                "title": shown(f"{drawing.panel_name(job, panel)}: {beside}"),
-                "x": _axis(f"{panel.header} of {first.label}", "linear"),
-                "y": _axis(f"{panel.header} of {one.label}", "linear"),
+                "title": shown(f"{drawing.panel_name(job, panel)}: {one} beside {first}"),
+                "x": _axis(f"{panel.header} of {first}", "linear"),
+                "y": _axis(f"{panel.header} of {one}", "linear"),
                 "series": [
-                    {"id": one.id, "label": shown(one.label), "points": points, "mark": "sizes"},
-                    {"id": "equal", "label": "equal", "points": equal, "mark": "rule"},
+                    {"id": series, "label": shown(one), "points": points, "mark": "sizes"},
+                    {"id": EQUAL, "label": "equal", "points": equal, "mark": "rule"},
                 ],
-                "against": shown(first.label),
+                "against": shown(first),
             }
 
 
@@ -132,13 +134,13 @@ def _series(job: BoundFigure, panel: Panel) -> list[Series]:
 
 
 def _of_panel(job: BoundFigure, panel: Panel, x_axis: Chart, series: list[Chart]) -> Chart:
-    first = job.first()
+    first = next((one["label"] for one in series if _has_number(one)), "")  # it learned
     return {
         "title": shown(drawing.panel_name(job, panel)),
         "x": x_axis,
         "y": _axis(panel.header, "linear"),
         "series": series,
-        "against": shown(first.label) if first else "",
+        "against": first,
     }
 
 
@@ -297,30 +299,30 @@ def _margins(measured: fidelities.Measured) -> Chart:
     return {"y": _axis("normalised margin", "log"), "series": series}
 
 
-def _footprints(folder: Folder, sheet: Sheet) -> Iterator[Chart]:
+def _footprints(folder: Folder, job: BoundTable, sheet: Sheet) -> Iterator[Chart]:
     """Yield a chart of a table's first column by the bytes of the indexes that are searched.
 
     Nothing where all systems search the same ones.
     """
     sizes = Sizes(folder.results, folder.graph)
     made = [one for cell in sheet.cells if (one := sizes.of(cell))]
-    shown_in = [one for one in made if one.column == made[0].column]
-    places = {one.index_bytes for one in shown_in}
-    if len(places) > 1:
-        spread = max(places) >= drawing.LOG_FROM * min(places)
-        header = shown_in[0].header
+    columns = (column.id for column in job.shown())
+    first = next((name for name in columns if name in {one.column for one in made}), None)
+    points = {one: one.index_bytes / MB for one in made if one.column == first}
+    if len({*points.values()}) > 1:
+        header = shown(next(iter(points)).header)
         yield {
-            "title": shown(f"{header} by the size of the index"),
-            "x": _axis("index, MB", "log" if spread else "linear"),
+            "title": f"{header} by the size of the index",
+            "x": _axis("index, MB", "log" if drawing.spread([*points.values()]) else "linear"),
             "y": _axis(header, "linear"),
             "series": [
                 {
                     "id": one.row,
                     "label": shown(one.label),
-                    "points": [{"x": one.index_bytes / MB, "y": one.value}],
+                    "points": [{"x": x, "y": one.value}],
                     "mark": "dots",
                 }
-                for one in shown_in
+                for one, x in points.items()
             ],
         }
 
@@ -331,12 +333,12 @@ def _figure(folder: Folder, job: BoundFigure, sheet: Sheet) -> Iterator[Chart]:
     elif job.entry.over == QUERY:
         yield from of_queries(job, read(folder, sheet))
     else:
-        yield from _curves(job, read(folder, sheet))
+        yield from curves(job, read(folder, sheet))
         yield from _timed(folder, job)
 
 
 CHARTS: dict[str, Callable[..., Iterable[Chart]]] = {  # (folder, job, sheet)
-    "table": lambda folder, _, sheet: _footprints(folder, sheet),
+    "table": _footprints,
     "figure": _figure,
     "venn": lambda _, job, sheet: _circles(job, sheet.cells),
     "dimensions": lambda folder, job, sheet: _dimensions(folder, job, sheet.cells),

@@ -211,7 +211,7 @@ class Wiring:
 def read_parameters_once() -> None:
     """Let Snakemake read the parameters of a function of a rule once, and not for every job.
 
-    Snakemake asks `inspect` for them 50 times a job: a seventh of the time of its start.
+    Snakemake asks `inspect` for them some 50 times a job ("Cheap starts" in docs/performance.md).
     """
     from snakemake import common, rules  # type: ignore[import-untyped]
 

@@ -31,24 +31,19 @@ def folder(name: str) -> Option:
     return lambda wildcards, input: folder_of(_paths(input, name)[0])
 
 
-def each(option: str, name: str, value: Callable[[str], str] = str) -> Option:
+def each(option: str, name: str, value: Callable[[str], str] = str, once: bool = True) -> Option:
     """Return a params function that gives `--option value` for each file of an input.
 
-    Files of equal values, such as those of one folder, give the option once.
+    Files of equal values, such as those of one folder, give the option `once`, or each of them. A
+    collection that plays two roles of a training is given for each.
     """
-    return lambda wildcards, input: " ".join(
-        f"--{option} {text}" for text in dict.fromkeys(map(value, _paths(input, name)))
-    )
 
+    def given(wildcards: object, input: Files) -> str:
+        values = [value(path) for path in _paths(input, name)]
+        kept = dict.fromkeys(values) if once else values
+        return " ".join(f"--{option} {text}" for text in kept)
 
-def of_roles(option: str, name: str) -> Option:
-    """Return a params function that gives `--option FOLDER` for the manifest of each role.
-
-    A collection that plays two roles is given twice.
-    """
-    return lambda wildcards, input: " ".join(
-        f"--{option} {folder_of(path)}" for path in _paths(input, name)
-    )
+    return given
 
 
 def texts(wildcards: object, input: Files) -> str:

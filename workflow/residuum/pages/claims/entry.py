@@ -64,8 +64,8 @@ class Between(Strict):
 class Along(Strict):
     """The claim that a row changes along an axis.
 
-    An axis is the depths or snapshots of a figure's panel, a table's columns in the order of
-    `columns`, or the lengths of a quantity of a page of dimensions.
+    An axis is the depths, snapshots or cutoffs of a figure's panel, the columns of a table in the
+    order of `columns`, or the lengths of a quantity of a page of dimensions.
 
     rises: the last point lies above the first, and no point lies below the one before it. falls:
     the reverse. keeps: the last point lies above the first; numbers that are computed and not

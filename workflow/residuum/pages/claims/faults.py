@@ -13,7 +13,7 @@ from residuum.pages.claims.entry import Along, Between, Claims, Factor, Holding,
 from residuum.pages.dimensions.entry import LEAST_MARGIN, OF_PAIRS, Dimensions
 from residuum.pages.entries import Printed
 from residuum.pages.faults import misnamed
-from residuum.pages.figure.entry import EFFORT, Figure
+from residuum.pages.figure.entry import EFFORT, QUERY, Figure
 from residuum.pages.table.entry import Table
 
 
@@ -53,8 +53,8 @@ def _misnamed(holds: Holding, page: Table | Figure | Dimensions) -> Iterator[str
         if page.over == EFFORT:
             yield f"{holds.relation} reads no figure over {EFFORT}"
             return
-        if along and page.grouped:
-            text = "reads a figure over depths or snapshots: other groups are other queries"
+        if along and (page.grouped or page.over == QUERY):
+            text = "reads a figure over depths, snapshots or cutoffs: these have an order"
             yield f"{holds.relation} {text}"
             return
         columns = [panel.id for panel in page.panels]

@@ -1,1 +1,1 @@
-"""A figure: a measure over depths, efforts, groups of queries or snapshots."""
+"""A figure: a measure over depths, efforts, snapshots, cutoffs, queries or groups of queries."""

@@ -42,7 +42,7 @@ class Panel(Strict):
     an approximate search it shows the recall of the exact search's hits, or a measure. Over groups
     it shows a measure's mean, or the share of queries for which a series is better than a system.
     Over the snapshots of a training it shows a measure's mean. Over cutoffs it shows the measure at
-    1, 2, 5, 10, 20, 50, ... docs, up to its own cutoff: `R@1000` is recall by depth. Over queries
+    1, 2, 5, 10, 20, 50, ... docs, up to its own cutoff, such as that of `R@1000`. Over queries
     it shows each series against the first, with a point for each pair of values.
     """
 
@@ -70,7 +70,8 @@ class Panel(Strict):
 class Figure(Reported):
     """Series over rerank depths, efforts, snapshots of a training, cutoffs, queries or groups.
 
-    A paired test compares the first series (the baseline) with each other series at every point.
+    A paired test compares the first series (the baseline) with each other series, at every point.
+    Over queries there is one test of each.
     """
 
     kind: Literal["figure"]
@@ -169,8 +170,7 @@ class Figure(Reported):
         return ((self.over, role) for role in self.roles() if self.grouped)
 
     def measured(self) -> Iterator[tuple[str, str]]:
-        panels = [] if self.of_curves else self.panels
-        for panel in panels:
-            points = self.cutoffs(panel) if self.over == CUTOFF else [0]
-            shown = [self.measure_at(panel, str(at)) for at in points]
-            yield from itertools.product(self.roles(), shown)
+        for panel in [] if self.of_curves else self.panels:
+            cutoffs = self.cutoffs(panel) if self.over == CUTOFF else []
+            shown = [measures.at(str(panel.measure), at) for at in cutoffs]
+            yield from itertools.product(self.roles(), shown or [str(panel.measure)])

@@ -213,14 +213,14 @@ def _notes(job: BoundFigure, points: list[Point], lines: list[str]) -> Iterator[
     yield from dict.fromkeys(_panels(job, points))  # two may differ in series alone
     for series in drawn:
         yield f"{series.label}: {series.system}, runs {', '.join(job.runs[series.id])}."
+    single = figure.over == QUERY  # a test of each series, and no point with a spread
     if max(map(len, job.runs.values()), default=0) > 1:
-        spread = "bars and brackets: lowest to highest seed"
-        yield f"Means over training seeds, per query where tested; {spread}. {notes.SHARED}"
+        spread = "" if single else "; bars and brackets: lowest to highest seed"
+        yield f"Means over training seeds, per query where tested{spread}. {notes.SHARED}"
     if any(point.test for point in points):
         note = notes.tests_note(job.tests, "panel", "figure")
-        named = figure.of_curves or figure.over == CUTOFF
-        where = f" at that {figure.over if named else 'point'}"
-        signs, where = ("*", "") if figure.over == QUERY else ("Marks and *", where)
+        named = figure.over if figure.of_curves or figure.over == CUTOFF else "point"
+        signs, where = ("*", "") if single else ("Marks and *", f" at that {named}")
         yield f"{signs}: differs significantly from {drawn[0].label}{where}. {note}"
         tests = [(_named(job, p), p.test) for p in points if p.test]
         yield from notes.remarks(tests, job.tests.alpha)

@@ -5,6 +5,7 @@ value of a query is the mean over training seeds.
 """
 
 import itertools
+import textwrap
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -25,12 +26,13 @@ if TYPE_CHECKING:
 COLUMNS = {
     "panel": pl.String,
     "series": pl.String,
+    "against": pl.String,  # the first series that learned
     "query_id": pl.String,
     "first": pl.Float64,
     "value": pl.Float64,
 }
-HEADER = ("mean", "higher", "equal", "lower", "difference", "95% interval", "p")
-DIGITS = 9  # decimals to which equal values are told
+HEADER = ("mean", "higher", "equal", "lower", "difference", "95% interval", "p adjusted")
+DIGITS = 9  # decimals of a value
 OF_ONE, LARGEST, SMALLEST = 16.0, 260.0, 3.0  # square points: of one query's circle; bounds
 NOTE = (
     "A circle stands for the queries with these two values, and its area grows with their number. "
@@ -39,7 +41,7 @@ NOTE = (
 
 
 def frame(job: BoundFigure, points: Sequence[Point]) -> pl.DataFrame:
-    """Return a line per panel, series but the first, and query: the value of both."""
+    """Return a line per panel, series but the first, and query: the two values."""
     parts = [pl.DataFrame(schema=COLUMNS)]
     for first, point in _pairs(job, points):
         values = {
@@ -47,8 +49,9 @@ def frame(job: BoundFigure, points: Sequence[Point]) -> pl.DataFrame:
             "first": first.scores.values.mean(axis=1),
             "value": point.scores.values.mean(axis=1),
         }
-        named = {"panel": pl.lit(point.panel.id), "series": pl.lit(point.series.id)}
-        parts.append(pl.DataFrame(values).with_columns(**named).select(*COLUMNS))
+        named = {"panel": point.panel.id, "series": point.series.id, "against": first.series.id}
+        fixed = (pl.lit(name).alias(column) for column, name in named.items())
+        parts.append(pl.DataFrame(values).with_columns(fixed).select(*COLUMNS))
     return pl.concat(parts)
 
 
@@ -66,9 +69,9 @@ def spots(data: pl.DataFrame, panel: Panel, series: str) -> pl.DataFrame:
     return rounded.group_by("first", "value").len("queries").sort("first", "value")
 
 
-def largest(spots: pl.DataFrame) -> float:
-    """Return the larger end of both axes."""
-    return float(spots.select("first", "value").to_numpy().max(initial=0.0)) or 1.0
+def largest(shown: pl.DataFrame) -> float:
+    """Return the larger end of both axes, given what `spots` returns."""
+    return float(shown.select("first", "value").to_numpy().max(initial=0.0)) or 1.0
 
 
 def save(job: BoundFigure, points: Sequence[Point], data: pl.DataFrame, output: Path) -> list[Path]:
@@ -81,17 +84,19 @@ def save(job: BoundFigure, points: Sequence[Point], data: pl.DataFrame, output: 
 
 
 def _plot(
-    job: BoundFigure, first: Point, point: Point, spots: pl.DataFrame, ax: "Axes"
+    job: BoundFigure, first: Point, point: Point, shown: pl.DataFrame, ax: "Axes"
 ) -> drawing.Legend:
-    numbers = spots["queries"].to_numpy()
+    numbers = shown["queries"].to_numpy()
     sizes = np.maximum(numbers * min(OF_ONE, LARGEST / numbers.max()), SMALLEST)
-    top = largest(spots)
+    top = largest(shown)
     ax.plot([0, top], [0, top], color="0.6", linewidth=0.6)
     color = drawing.LINES[2][0]
-    ax.scatter(spots["first"], spots["value"], sizes, color=color, alpha=0.5, edgecolors=color)
+    ax.scatter(shown["first"], shown["value"], sizes, color=color, alpha=0.5, edgecolors=color)
     name = job.entry.measure_at(point.panel, point.at)
-    ax.set_xlabel(drawing.plain(f"{name} of {first.series.label}"))
-    ax.set_ylabel(drawing.plain(f"{name} of {point.series.label}"))
+    labels = (drawing.plain(f"{name} of {one.series.label}") for one in (first, point))
+    across, up = (textwrap.fill(label, drawing.WIDEST) for label in labels)
+    ax.set_xlabel(across)
+    ax.set_ylabel(up)
     higher, equal, lower = _counts(point)
     ax.set_title(f"{higher} queries higher, {equal} equal, {lower} lower", fontsize=8)
     ax.set_aspect("equal")

@@ -18,8 +18,10 @@ window.charts = (() => {
     return Math.max(280, Math.min(760, of.clientWidth || 600));
   }
 
+  const place = (point) => String(point.at || (typeof point.x === "number" ? number(point.x) : point.x));
+
   function words(chart, series, point) {
-    const lines = [series.label, `${chart.x.label}: ${point.at || point.x}`, `${chart.y.label}: ${number(point.y)}`];
+    const lines = [series.label, `${chart.x.label}: ${place(point)}`, `${chart.y.label}: ${number(point.y)}`];
     if (point.low !== undefined) lines.push(`${point.seeds ? `${point.seeds} seeds` : "from"} ${number(point.low)} to ${number(point.high)}`);
     if (point.n !== undefined && point.n !== null) lines.push(`n = ${point.n} queries`);
     if (point.reported !== undefined) lines.push(`reported ${number(point.reported)}`);
@@ -81,8 +83,8 @@ window.charts = (() => {
   function listed(chart) {
     const lines = chart.series.flatMap((series) => [
       ...(series.level === undefined ? [] : [[series.label, series.level_label, number(series.level), "", "", "", "", ""]]),
-      ...series.points.filter((point) => point.y !== null).map((point) => [
-        series.label, String(point.at || point.x), number(point.y),
+      ...series.points.filter((point) => point.y !== null && series.mark !== "rule").map((point) => [
+        series.label, place(point), number(point.y),
         point.low === undefined ? "" : `${number(point.low)} to ${number(point.high)}`,
         point.n ?? "", number(point.reported), point.test ? signed(point.test.difference) : "",
         point.test ? `${number(point.test.p, 3)}${point.test.significant ? " *" : ""}` : "",
