@@ -66,7 +66,7 @@ def draw(
     verdicts, curves, paid = read_all(learning or []), curve or [], cost or []
     if requested.entry.of_curves:
         job, points = _of_curves(requested, verdicts, curves, paid)
-        data, lines = frame(points, job), list(cost_notes(job, paid))
+        data, lines = frame(job, points), list(cost_notes(job, paid))
     else:
         job, parted = without_unlearned(requested, verdicts), read_groups(groups or [])
         kept = [series.id for series in job.drawn()]
@@ -75,7 +75,7 @@ def draw(
             data = grouped_frame(job, points)
             lines = [f"{at}: {cut}" for (at, _), made in parted.items() for cut in made.cuts()]
         else:
-            data = queries.frame(job, points) if job.entry.over == QUERY else frame(points, job)
+            data = queries.frame(job, points) if job.entry.over == QUERY else frame(job, points)
             lines = [AXIS[job.entry.over]]
     if job.entry.over == QUERY:
         written = queries.save(job, points, data, output)
@@ -111,7 +111,7 @@ def draw_times(
     shown, _ = labelled(job, read_all(learning or []))
     points = measured(shown, _read(shown, curve), times)
     drawing.save(shown, points, output, "Milliseconds per query")
-    data = frame(points, job).rename({COSTS[EFFORT]: "ms_per_query"})
+    data = frame(job, points).rename({COSTS[EFFORT]: "ms_per_query"})
     files.write_text(output, data.drop(*TESTED).write_csv(None, separator="\t"))
 
 
@@ -128,7 +128,7 @@ def _read(job: BoundFigure, curves: list[Path]) -> pl.DataFrame:
     return pl.concat([trec.read_curve(path, job.entry.over) for path in curves])
 
 
-def frame(points: list[Point], job: BoundFigure) -> pl.DataFrame:
+def frame(job: BoundFigure, points: list[Point]) -> pl.DataFrame:
     """Return a row per point: means over queries and seeds, spread, its test."""
     over = job.entry.over
     rows = [
