@@ -117,7 +117,7 @@ def test_headers_name_the_dataset_where_splits_of_several_are_named_alike() -> N
     def headers(**splits: str) -> list[str]:
         table = job(rows=[{"id": "a", "label": "A", "system": "one"}], reported={})
         bound = table.model_copy(update={"splits": splits})
-        return [notes.header(bound, column) for column in bound.entry.columns]
+        return [bound.short_header(column) for column in bound.entry.columns]
 
     assert headers(rr="data/dev", far="data/test") == ["dev RR@10", "test P@5"]
     assert headers(rr="data/dev", far="data/dev") == ["dev RR@10", "dev P@5"]

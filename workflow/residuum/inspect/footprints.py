@@ -13,9 +13,6 @@ from residuum.cli.errors import ResiduumError, unknown
 from residuum.inspect import addressing, provenance
 from residuum.inspect.addressing import Cell
 from residuum.pages.entries import parts_of
-from residuum.pages.table import notes
-from residuum.pages.table.entry import Average
-from residuum.pages.table.job import BoundTable
 
 INDEXES = ("index", "embeddings")  # folders of results with what searches read of a collection
 QUERIES, CANDIDATES = ".queries", ".on."  # in folders of encodings of no collection
@@ -48,20 +45,16 @@ class Sizes:
         Of several seeds, the first one counts. None also where an index is gone, and for numbers of
         more than one search: averages, derived values, changes, and orders of given candidates.
         """
-        table, value = cell.page, cell.line.measured
-        if not isinstance(table, BoundTable) or value is None:
-            return None
-        row, labels = cell.line.row, table.entry.labels()
-        [column] = [one for one in table.shown() if one.id == cell.line.column]
-        if isinstance(column, Average) or column.derived or column.over or column.is_change(row):
+        row, column, value = cell.line.row, cell.line.column, cell.line.measured
+        header, labels = cell.page.of_one_search(row, column), cell.page.entry.labels()
+        if header is None or value is None:
             return None
         sizes = [self._size(path) for path in self._behind(cell.roots[:1])]
         if not sizes or None in sizes:
             return None
         same = [*labels.values()].count(labels[row]) > 1  # in groups, as rerankers of a table
         label = f"{labels[row]} ({row})" if same else labels[row]
-        named = row, label, column.id, notes.header(table, column)
-        return Footprint(*named, value, sum(filter(None, sizes)))
+        return Footprint(row, label, column, header, value, sum(filter(None, sizes)))
 
     def _behind(self, roots: Iterable[str]) -> list[str]:
         """Return the indexes that searches behind some artefacts read, each once."""
@@ -90,19 +83,18 @@ def of_collection(path: str) -> bool:
 def footprints(results: Path, page: str) -> list[Footprint]:
     """Return the numbers of a table whose runs search indexes, with their bytes.
 
-    `page` is <paper>/<page>. Another name than a table's raises ResiduumError, and so does a table
-    without such numbers.
+    `page` is <paper>/<page>. An unknown page raises ResiduumError, and so does one without such
+    numbers.
     """
     graph = provenance.read(results)
     pages = {
         "/".join(parts_of(Path(path).stem)): cells
-        for path, job, cells in addressing.every(results, graph)
-        if isinstance(job, BoundTable)
+        for path, _, cells in addressing.every(results, graph)
     }
     if page not in pages:
-        raise ResiduumError(f"{results}: {unknown('table', page, pages)}")
+        raise ResiduumError(f"{results}: {unknown('page', page, pages)}")
     sizes = Sizes(results, graph)
     if made := [one for cell in pages[page] if (one := sizes.of(cell))]:
         return made
-    text = "its systems search no index that is here: it was deleted, or the runs are of others"
-    raise ResiduumError(f"{results}: {page}: {text}")
+    text = "no number of a table whose search reads an index that is here"
+    raise ResiduumError(f"{results}: {page}: {text}. Indexes may have been deleted")

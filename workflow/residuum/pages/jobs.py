@@ -173,6 +173,10 @@ class Judged(Bound):
         """Return the header of a column on its page."""
         return column
 
+    def of_one_search(self, row: str, column: str) -> str | None:
+        """Return the header of a number that is measured on one search alone, else None."""
+        return None
+
     def change_from(self, row: str, column: str) -> str | None:
         """Return the row that a number is a change from, or None."""
         return None

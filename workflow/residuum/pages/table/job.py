@@ -99,6 +99,29 @@ class BoundTable(Judged):
     def header(self, column: str) -> str:
         return next(shown.header for shown in self.shown() if shown.id == column)
 
+    def short_header(self, column: Column | Average) -> str:
+        """Return a short header: split and ir_measures name, or the header of an average.
+
+        The dataset is added if the table shows splits of this name from several datasets.
+        """
+        if isinstance(column, Average):
+            return column.header
+        if column.shows == "chosen":
+            return "Rerank depth K"
+        split_ref = self.splits[column.id]
+        if split_ref is None:
+            return f"{column.role} {column.named()}"
+        split = split_ref.partition("/")[2]
+        others = filter(None, self.splits.values())
+        alike = {other for other in others if other.partition("/")[2] == split}
+        return f"{split_ref if len(alike) > 1 else split} {column.named()}"
+
+    def of_one_search(self, row: str, column: str) -> str | None:
+        shown = next(one for one in self.shown() if one.id == column)
+        if isinstance(shown, Average) or shown.derived or shown.over or shown.is_change(row):
+            return None
+        return self.short_header(shown)
+
     def change_from(self, row: str, column: str) -> str | None:
         first, *_ = self.parts_of(column)  # those of a mean are no changes
         return first.change_from if first.is_change(row) else None

@@ -214,7 +214,7 @@ def page(job: BoundTable, cells: list[GridCell], captions: list[str]) -> layout.
             text = number(cell, digits, job.change_from(row.id, cell.column) is not None)
             shown.append(TextCell(text, cell.beats, cell.below, spread=spread(cell, digits)))
         rows.append([TextCell(row.group), TextCell(f"{mark} {row.label}".strip()), *shown])
-    headers = (table_notes.header(job, column).replace(" ", "\n", 1) for column in columns)
+    headers = (job.short_header(column).replace(" ", "\n", 1) for column in columns)
     header = ["", "Model", *headers]
     align = "ll" + "c" * len(columns)
     return layout.page(job.entry, header, rows, captions, align)

@@ -24,23 +24,6 @@ PATHS = Paths()
 EMPTY: tuple[object, ...] = (None, [], {})
 
 
-def header(job: BoundTable, column: Column | Average) -> str:
-    """Return a short header of a column: split and ir_measures name, or the header of an average.
-
-    The dataset is added if the table shows splits of this name from several datasets.
-    """
-    if isinstance(column, Average):
-        return column.header
-    if column.shows == "chosen":
-        return "Rerank depth K"
-    split_ref = job.splits[column.id]
-    if split_ref is None:
-        return f"{column.role} {column.named()}"
-    split = split_ref.partition("/")[2]
-    alike = {other for other in job.splits.values() if other and other.partition("/")[2] == split}
-    return f"{split_ref if len(alike) > 1 else split} {column.named()}"
-
-
 def caption(
     job: BoundTable,
     cells: Sequence[GridCell],
@@ -112,7 +95,7 @@ def _not_shown(tests: Sequence[Weighed]) -> Iterator[str]:
 def _unmarked(job: BoundTable, tests: Sequence[Comparison]) -> Iterator[str]:
     """Yield a note on rows that are significantly below others without an index or an arrow."""
     rows, lost = {row.id: row for row in job.entry.rows}, defaultdict[str, list[str]](list)
-    headers = {column.id: header(job, column) for column in job.shown()}
+    headers = {column.id: job.short_header(column) for column in job.shown()}
     for test in tests if job.entry.baselines else ():
         winner, loser = (test.a, test.b) if test.direction > 0 else (test.b, test.a)
         if test.significant and rows[loser].index is None and rows[loser].below != winner:
@@ -131,7 +114,7 @@ def _played(job: BoundTable) -> Iterator[str]:
 
 
 def _column(job: BoundTable, column: Column, cells: Sequence[GridCell]) -> str:
-    split_ref, short = job.splits[column.id], header(job, column)
+    split_ref, short = job.splits[column.id], job.short_header(column)
     if split_ref is None:
         what = f"{column.role} {short}" if column.shows == "chosen" else short
         return f"{what}: no split has this role at this scale."
@@ -163,7 +146,7 @@ def _not_run(job: BoundTable, cells: Sequence[GridCell]) -> Iterator[str]:
     """Yield a note per reason why cells are not run, except for columns without a binding."""
     bound = [cell for cell in cells if cell.split_ref is not None]
     partly = {cell.row for cell in bound if cell.measured is not None}
-    names = {column.id: header(job, column) for column in job.entry.columns}
+    names = {column.id: job.short_header(column) for column in job.entry.columns}
     reasons: dict[tuple[str, str], dict[str, list[str]]] = {}
     for cell in bound:
         if cell.not_run not in (None, *NOTHING):
