@@ -134,8 +134,8 @@ def test_a_count_was_made_from_its_split(results):
                                 "mean rr?"),
         ("toy-table1", "write <paper>/<page>/<row>/<column>, of a figure over groups "
                        "<paper>/<page>/<series>/<panel>/<group>, such as toy/table1/base/rr"),
-        ("toy/claims/better", "such as toy/table1/base/rr. Cases, claims, lines and figures over "
-                              "depths, efforts or snapshots have no such numbers; read "),
+        ("toy/claims/better", "such as toy/table1/base/rr. Cases, claims, lines, and figures over "
+                              "anything but groups have no such numbers; read "),
     ],
 )  # fmt: skip
 def test_an_unknown_cell_is_one_error_with_what_is_known(results, cell, says):
@@ -403,7 +403,7 @@ def test_a_table_without_its_manifest_is_one_error(results, tmp_path):
 
 @pytest.mark.parametrize("name", ["figure1", "table3"])
 def test_figures_over_depths_and_case_studies_are_said_to_have_no_cells(results, name):
-    says = rf"no page of toy '{name}'; known: table1, .* over depths, efforts or snapshots"
+    says = rf"no page of toy '{name}'; known: table1, .* over anything but groups"
     says += " have no such numbers"
     says += rf"; read .*figures/toy-{name}\.md$" * (name == "figure1")
     with pytest.raises(ResiduumError, match=says):

@@ -80,9 +80,7 @@ def test_an_index_that_is_gone_has_no_size(results):
     shutil.rmtree(results / "embeddings/data/dense/seed1/shard-00001")
     assert ("ours", "rr") not in sizes(results) and ("base", "rr") in sizes(results)
     shutil.rmtree(results / "index")
-    with pytest.raises(
-        ResiduumError, match="toy/table1: no number of a table whose"
-    ):
+    with pytest.raises(ResiduumError, match="toy/table1: no number of a table whose"):
         footprints(results, "toy/table1")
 
 
