@@ -5,7 +5,7 @@ PYTHONPATH=workflow:tests python tests/benchmarks/growth_graph.py --docs 10000 1
 A copy of the project gets, for each number of docs, a generated collection and a scale, and runs
 its pages from the export to the ledger and the report. Of each paper there are the systems that
 take a road of their own:
-- CLEAR: BM25, RM3, DeepCT, the embedding, CLEAR, CLEAR reranked.
+- CLEAR and DualRM: BM25, RM3, DeepCT, the embedding, CLEAR, CLEAR reranked.
 - RoC: DPR against BM25's vectors, SparTerm, circles.
 - ME-BERT: several vectors a doc, the exact hybrid, an approximate search, random projections.
 - BioASQ: questions of a generator, the encoder that learns from them, the exact hybrid.
