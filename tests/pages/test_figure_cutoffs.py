@@ -4,16 +4,11 @@ import polars as pl
 import pytest
 from pydantic import ValidationError
 
-from residuum.artefacts import trec
-from residuum.config.specs import canonical_json
+from figures_fixture import SERIES, bound, draw
 from residuum.pages import drawing
-from residuum.pages.figure import make as figures
 from residuum.pages.figure.entry import Figure
-from residuum.pages.figure.job import BoundFigure
 from residuum.site import charts
 
-TESTS = {"test": "permutation", "alpha": 0.05, "correction": "holm", "family": "column",
-         "compare": "with_baselines"}  # fmt: skip
 IDS = [f"q{i:02d}" for i in range(10)]
 FOUND = {  # rank of each query's only relevant doc, 0 if it is not in the list
     "bm25": [1, 1, 2, 3, 4, 6, 20, 30, 0, 0],
@@ -23,7 +18,7 @@ FOUND = {  # rank of each query's only relevant doc, 0 if it is not in the list
 FIGURE = {
     "kind": "figure", "title": "Toy recall", "role": "dev", "over": "cutoff",
     "printed_in": "Toy, Figure 1", "notes": ["A choice."],
-    "series": [{"id": one, "label": one.title(), "system": one} for one in ("bm25", "dense")],
+    "series": SERIES,
     "panels": [{"id": "recall", "shows": "measure", "measure": "R@25", "header": "Recall"}],
     "tests": "toy",
 }  # fmt: skip
@@ -31,28 +26,21 @@ CUTOFFS = [1, 2, 5, 10, 20, 25]
 
 
 def job(**changes):
-    return BoundFigure.model_validate(
-        {"id": "toy-figure1", "entry": {**FIGURE, **changes}, "tests": TESTS,
-         "splits": dict.fromkeys(("bm25", "dense"), "data/dev"),
-         "runs": {"bm25": ["bm25"], "dense": ["dense.seed1", "dense.seed2"]},
-         "scale": "toy", "reason": "a toy."}
-    )  # fmt: skip
+    return bound({**FIGURE, **changes})
 
 
 @pytest.fixture
 def drawn(tmp_path):
     """Draw the figure from metrics at its cutoffs; return the data and the caption."""
-    for run, ranks in FOUND.items():
-        rows = [
+    values = {
+        run: [
             (query, f"R@{cutoff}", float(0 < rank <= cutoff))
             for query, rank in zip(IDS, ranks, strict=True)
             for cutoff in CUTOFFS
         ]
-        path = tmp_path / "metrics" / "data" / "dev" / f"{run}.tsv"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        trec.write_metrics(path, pl.DataFrame(rows, schema=trec.METRICS, orient="row"))
-    output = tmp_path / "toy-figure1.tsv"
-    figures.draw(canonical_json(job().model_dump(mode="json")), output, tmp_path / "metrics")
+        for run, ranks in FOUND.items()
+    }
+    output = draw(tmp_path, job(), values)
     return pl.read_csv(output, separator="\t"), output.with_suffix(".md").read_text()
 
 
@@ -107,14 +95,14 @@ def test_a_measure_without_a_cutoff_is_refused(measure):
 def test_each_chart_has_the_cutoffs_and_the_scale_of_its_own_panel(tmp_path):
     """`R@25` up to 25 and `RR@5` up to 5."""
     panels = [*FIGURE["panels"], {**FIGURE["panels"][0], "id": "rr", "measure": "RR@5"}]
-    bound = job(panels=panels)
+    made = job(panels=panels)
     rows = [
         {"panel": panel.id, "series": series.id, "cutoff": cutoff, "mean": 0.5, "n": 10,
          "seeds": 1, "p": None}
-        for panel, series in bound.plotted()
-        for cutoff in bound.entry.cutoffs(panel)
+        for panel, series in made.plotted()
+        for cutoff in made.entry.cutoffs(panel)
     ]  # fmt: skip
-    recall, rr = charts.curves(bound, pl.DataFrame(rows))
+    recall, rr = charts.curves(made, pl.DataFrame(rows))
     assert recall["x"] == {"label": "Cutoff k", "scale": "log", "ticks": CUTOFFS}
     assert rr["x"] == {"label": "Cutoff k", "scale": "linear", "ticks": [1, 2, 5]}
 

@@ -4,18 +4,14 @@ import polars as pl
 import pytest
 from pydantic import ValidationError
 
-from residuum.artefacts import trec
-from residuum.config.specs import canonical_json
+from figures_fixture import SERIES, bound, draw
 from residuum.pages import drawing
 from residuum.pages.figure import make as figures
 from residuum.pages.figure import queries
 from residuum.pages.figure.entry import Figure
-from residuum.pages.figure.job import BoundFigure
 from residuum.site import charts
 from tables_fixture import write_verdict
 
-TESTS = {"test": "permutation", "alpha": 0.05, "correction": "holm", "family": "column",
-         "compare": "with_baselines"}  # fmt: skip
 IDS = [f"q{i}" for i in range(8)]
 VALUES = {
     "bm25": [0.0, 0.0, 0.0, 0.5, 1.0, 0.2, 0.25, 0.0],
@@ -25,37 +21,28 @@ VALUES = {
 }
 FIGURE = {
     "kind": "figure", "title": "Toy queries", "role": "dev", "over": "query",
-    "series": [{"id": one, "label": one.upper(), "system": one} for one in ("bm25", "dense")],
+    "series": SERIES,
     "panels": [{"id": "mrr", "shows": "measure", "measure": "RR@10", "header": "MRR"}],
     "tests": "toy",
 }  # fmt: skip
 
 
 def job(**changes):
-    return BoundFigure.model_validate(
-        {"id": "toy-figure1", "entry": {**FIGURE, **changes}, "tests": TESTS,
-         "splits": dict.fromkeys(("bm25", "dense"), "data/dev"),
-         "runs": {"bm25": ["bm25"], "dense": ["dense.seed1", "dense.seed2"]},
-         "scale": "toy", "reason": "a toy."}
-    )  # fmt: skip
+    return bound({**FIGURE, **changes})
 
 
 @pytest.fixture
 def drawn(tmp_path):
     """Draw the figure from metrics; return the path of its data."""
-    return draw(tmp_path, job())
+    return made_of(tmp_path, job())
 
 
-def draw(tmp_path, job, **options):
-    for run, values in VALUES.items():
-        rows = [(query, "RR@10", value) for query, value in zip(IDS, values, strict=True)]
-        path = tmp_path / "metrics" / "data" / "dev" / f"{run}.tsv"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        trec.write_metrics(path, pl.DataFrame(rows, schema=trec.METRICS, orient="row"))
-    output = tmp_path / "toy-figure1.tsv"
-    spec = canonical_json(job.model_dump(mode="json"))
-    figures.draw(spec, output, tmp_path / "metrics", **options)
-    return output
+def made_of(folder, figure, **options):
+    values = {
+        run: [(query, "RR@10", value) for query, value in zip(IDS, values, strict=True)]
+        for run, values in VALUES.items()
+    }
+    return draw(folder, figure, values, **options)
 
 
 def test_the_data_has_both_values_of_each_query(drawn):
@@ -102,15 +89,15 @@ def test_the_report_draws_the_same_spots(drawn):
 def test_without_a_first_series_that_learned_the_next_one_stands_on_the_axis(tmp_path):
     """The chart says so, too, and shows no series that did not learn."""
     first = {"id": "start", "label": "START", "system": "start"}
-    bound = job(series=[first, *FIGURE["series"]])
+    plain = job(series=[first, *FIGURE["series"]])
     changes = {
-        "runs": {**bound.runs, "start": ["start.seed1"]},
-        "splits": {**bound.splits, "start": "data/dev"},
+        "runs": {**plain.runs, "start": ["start.seed1"]},
+        "splits": {**plain.splits, "start": "data/dev"},
         "models": {"data": {"start.seed1": ["start/seed1"]}},
     }
-    made = bound.model_copy(update=changes)
+    made = plain.model_copy(update=changes)
     verdict = write_verdict(tmp_path / "start" / "seed1.json")
-    data = pl.read_csv(draw(tmp_path, made, learning=[verdict]), separator="\t")
+    data = pl.read_csv(made_of(tmp_path, made, learning=[verdict]), separator="\t")
     assert {*data["against"]} == {"bm25"} and {*data["series"]} == {"dense"}
     (chart,) = charts.of_queries(made, data)
     assert chart["x"]["label"] == "MRR of BM25" and chart["y"]["label"] == "MRR of DENSE"
@@ -118,13 +105,13 @@ def test_without_a_first_series_that_learned_the_next_one_stands_on_the_axis(tmp
 
 def test_names_are_wrapped_and_begin_no_formula(tmp_path):
     long = "BM25 $x$, reranked by ms-marco-MiniLM-L-12-v2"
-    bound, made = job(series=[FIGURE["series"][0], FIGURE["series"][1] | {"label": long}]), []
-    data = pl.read_csv(draw(tmp_path, bound), separator="\t")
-    values = figures.of_runs(bound, tmp_path / "metrics", {})
-    points = figures.compare(bound, ["bm25", "dense"], values)
+    figure, made = job(series=[SERIES[0], SERIES[1] | {"label": long}]), []
+    data = pl.read_csv(made_of(tmp_path, figure), separator="\t")
+    values = figures.of_runs(figure, tmp_path / "metrics", {})
+    points = figures.compare(figure, ["bm25", "dense"], values)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(queries.drawing, "save_plots", lambda output, plots: made.extend(plots))
-        queries.save(bound, points, data, tmp_path / "any")
+        queries.save(figure, points, data, tmp_path / "any")
     with drawing.styled():
         (ax,) = drawing.figure_of(made).axes
     assert ax.get_ylabel().count("\n") == 1 and r"\$x\$" in ax.get_ylabel()
