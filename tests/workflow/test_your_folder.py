@@ -256,6 +256,17 @@ def test_one_command_writes_what_makes_the_table(released):
     assert all(len(found) == 2 for found in numbers), text
     assert numbers[2] == numbers[5] and numbers[3] == numbers[6]
     assert numbers[2][0] == f"{of_sentence_transformers(folder, model):.3f}"
+    figures = folder / "results/fresh/figures"
+    recall, by_query = (
+        pl.read_csv(figures / f"fresh-figure{number}.tsv", separator="\t") for number in (1, 2)
+    )
+    named = {"BM25": "bm25-default", "theirs": "theirs", "BM25 + theirs, RRF": "fresh-theirs-rrf"}
+    for label, system in named.items():
+        ndcg, found = numbers[labels.index(label)]
+        assert f"{recall.filter(series=system, cutoff=100)['mean'].item():.3f}" == found
+        column = "first" if label == "BM25" else "value"
+        other = "theirs" if label == "BM25" else system
+        assert f"{by_query.filter(series=other)[column].mean():.3f}" == ndcg
     for name in [*written, "config/papers/fresh"]:
         path = folder / name
         shutil.rmtree(path) if path.is_dir() else path.unlink()
