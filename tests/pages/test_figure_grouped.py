@@ -172,6 +172,9 @@ def test_a_reported_number_without_a_point_is_not_run_or_not_learned(tmp_path):
     shown = draw(tmp_path / "not", made, learning=[path])
     assert ("dpr", "mean/40-80") not in shown, "no result"
     assert shown["clear", "gain/40-80"]["measured"] is None, "a change from what is no result"
+    measured = {row for (row, _), cell in shown.items() if cell["measured"] is not None}
+    assert made.first(measured).id == "clear" and made.first(RUNS).id == "dpr"
+    assert made.first(()) is None
     rows = written(tmp_path, made, tmp_path / "not" / "toy-figure4.tsv")
     assert rows["clear"].reason.startswith("dpr: dpr seed1: no better")
     assert "Not drawn, not learned: Dpr" in (tmp_path / "not" / "toy-figure4.md").read_text()

@@ -118,10 +118,10 @@ def _claims(cell: Cell) -> str:
 
 def _first(cell: Cell) -> str:
     """Describe a figure point's test against the first series, from the page's data."""
-    if (first := cell.page.first()) is None:
-        return ""
     path = intact.checked(cell.results / cell.path)
     table = pl.read_csv(path, separator="\t", infer_schema_length=None)
+    if (first := cell.page.first({*table.filter(pl.col("measured").is_not_null())["row"]})) is None:
+        return ""
     row, column = cell.line.row, cell.line.column
     test = table.row(by_predicate=(pl.col("row") == row) & (pl.col("column") == column), named=True)
     if test.get("p") is None:

@@ -1,6 +1,6 @@
 """The base of pages bound to one scale: the `--spec` of the stages that make pages."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import Field
@@ -181,8 +181,11 @@ class Judged(Bound):
         """Return the row that a number is a change from, or None."""
         return None
 
-    def first(self) -> First | None:
-        """Return the series that all other series are compared with, or None."""
+    def first(self, measured: Collection[str]) -> First | None:
+        """Return the series that all other series are compared with, or None.
+
+        `measured` names the rows or series with numbers: one whose model did not learn has none.
+        """
         return None
 
     def between_rows(self) -> Tests | None:

@@ -42,7 +42,8 @@ class Test(NamedTuple):
 
 def tests_of(folder: Folder, sheet: Sheet) -> list[Test]:
     """Return the tests of a page, with numbers to six digits."""
-    if not (sheet.job and (first := sheet.job.first())):
+    measured = {cell.line.row for cell in sheet.cells if cell.line.measured is not None}
+    if not (sheet.job and (first := sheet.job.first(measured))):
         return [_of_table(test) for test in sheet.tests]
     how = f"{first.tests.test} test, correction {first.tests.correction}"
     rows = read(folder, sheet).iter_rows(named=True)

@@ -1,7 +1,7 @@
 """A figure bound to one scale: the split and the runs of each series."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from pydantic import Field
 
@@ -74,9 +74,9 @@ class BoundFigure(Judged):
         group = column.partition("/")[2]
         return f"{self.entry.panel(column).header} in {self.entry.over} {group}"
 
-    def first(self) -> First | None:
-        drawn = (First(series.id, series.label, self.tests) for series in self.drawn())
-        return next(drawn, None)
+    def first(self, measured: Collection[str]) -> First | None:
+        kept = (series for series in self.drawn() if series.id in measured)
+        return next((First(series.id, series.label, self.tests) for series in kept), None)
 
     def gaps(self) -> Iterator[Gap]:
         for series, why in self.absent.items() if self.runs else ():
