@@ -106,7 +106,8 @@ def test_others_docs_are_no_query_s_own() -> None:
 def test_queries_and_qrels_are_those_of_a_split_and_the_manifest_describes_them(
     task: Path, model: Path, tmp_path: Path
 ) -> None:
-    facts = generate(task, model, tmp_path / "made", per_doc=4)
+    length = 3  # no room for the end of most, whatever the processor made of the model
+    facts = generate(task, model, tmp_path / "made", per_doc=4, question_length=length)
     written = trec.read_queries(tmp_path / "made" / "queries.tsv")
     qrels = trec.read_qrels(tmp_path / "made" / "qrels.trec")
     of = {query_id: query_id.rpartition(".")[0] for query_id in written}
@@ -124,8 +125,8 @@ def test_queries_and_qrels_are_those_of_a_split_and_the_manifest_describes_them(
     assert facts["copied"] == pytest.approx(copied, abs=1e-4)
     tokenizer = QuestionWriter.load(model, DEVICE).tokenizer
     tokens = [len(tokenizer.tokenize(text)) for text in written.values()]
-    cut = sum(count >= HOW["question_length"] for count in tokens)
-    assert facts["cut_off"] == pytest.approx(cut / len(written), abs=1e-4)
+    cut = sum(count >= length for count in tokens)
+    assert facts["cut_off"] == pytest.approx(cut / len(written), abs=1e-4) and cut
     fitting = []
     for query_id, text in written.items():
         own = {w for w in text.split() if len(w) >= 4} & {*HELD[of[query_id]][0].split()}

@@ -1,67 +1,21 @@
 """The bytes of what a run searches: a small results folder whose indexes have known sizes."""
 
 import shutil
-from pathlib import Path
 
 import pytest
 
 import residuum as rs
+from indexes_fixture import LUCENE, SPLIT, VECTORS, indexed, lay
 from residuum.cli.errors import ResiduumError
 from residuum.inspect import addressing, provenance
 from residuum.inspect.footprints import Sizes, footprints, of_collection
 from residuum.site import charts, folder
-from results_fixture import QUERIES, build, record, write_run
-
-LUCENE, VECTORS, SPLIT = 700, (40, 60), Path("data/dev")
-
-
-def lay(path: Path, size: int) -> None:
-    """Write a file of a number of bytes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"x" * size)
+from results_fixture import build, record
 
 
 @pytest.fixture
 def results(tmp_path):
-    """Return results whose `ours.seed1` fuses `base` and a dense run of two shards.
-
-    Beside it lie another seed, encoded queries and a model with a run in its training.
-    """
-    made = build(tmp_path / "results" / "toy", pages=True)
-    lay(made / "index/data/en/lucene/_0.cfs", LUCENE)
-    corpus, base = made / "data/data/corpus/manifest.json", made / "runs/data/dev/base.trec.gz"
-    lay(made / "models/dense/seed1/model.safetensors", 5)
-    record(made / "models/dense/seed1", {}, [base], "residuum.train")
-    model = made / "models/dense/seed1/manifest.json"
-    asked = made / "embeddings/data.queries/dense/seed1"
-    lay(asked / "dev/vectors.npy", 10_000)
-    record(asked, {}, [model], "residuum.encode")
-    for seed in (1, 2):
-        hits = []
-        for number, size in enumerate(VECTORS):
-            place = f"data/dense/seed{seed}/{{}}shard-0000{number}"
-            vectors = made / "embeddings" / place.format("")
-            lay(vectors / "vectors.npy", size * seed)
-            record(vectors, {}, [corpus, model], "residuum.encode")
-            found = made / "hits" / place.format("top10/")
-            found.mkdir(parents=True)
-            parents = [vectors / "manifest.json", asked / "manifest.json"]
-            record(found, {}, parents, "residuum.dense")
-            hits.append(found / "manifest.json")
-        run = made / "runs" / SPLIT / f"dense.seed{seed}.trec.gz"
-        write_run(run, [1] * len(QUERIES))
-        record(run, {}, hits, "residuum.dense")
-    dense = [made / "runs" / SPLIT / f"dense.seed{seed}.trec.gz" for seed in (1, 2)]
-    scores = made / "scores" / SPLIT / "base.on.dense.trec.gz"
-    lay(scores, 5)
-    record(scores, {}, [made / "index/data/en/manifest.json", *dense], "residuum.lexical")
-    record(
-        made / "runs" / SPLIT / "ours.seed1.trec.gz",
-        {},
-        [base, dense[0], scores],
-        "residuum.fusion",
-    )
-    return made
+    return indexed(build(tmp_path / "results" / "toy"))
 
 
 def sizes(results):

@@ -6,8 +6,12 @@ from playwright.sync_api import expect
 from browsing import check_scripts, chromium, needs_chromium, opened, serious
 from bundles import reproduced
 from hostile_texts import build_hostile
+from indexes_fixture import indexed
+from residuum.config.specs import canonical_json
+from residuum.pages.figure import make as figures
 from residuum.site import writing
 from results_fixture import build
+from tables_fixture import TESTS
 
 pytestmark = needs_chromium
 PAGES = ["index.html", "against.html", "toy/toy-table1.html", "toy/toy-figure1.html",
@@ -284,3 +288,47 @@ def test_hostile_texts_are_shown_and_not_run(browser, tmp_path):
     assert "U+202E" in dialog.text_content() and "\u202e" not in dialog.text_content()
     assert page.evaluate("window.harmed") is None
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory):
+    """Return a report with a figure over queries, and a table of systems with two sizes."""
+    folder = tmp_path_factory.mktemp("pictures")
+    results = indexed(build(folder / "toy", k1=1.2))
+    made = {
+        "id": "toy-figure2", "tests": {**TESTS, "compare": "with_baselines"}, "scale": "toy",
+        "entry": {
+            "kind": "figure", "title": "Toy queries", "role": "dev", "over": "query",
+            "series": [{"id": one, "label": one, "system": one} for one in ("base", "ours")],
+            "panels": [{"id": "rr", "shows": "measure", "measure": "RR@10", "header": "MRR"}],
+            "tests": "toy",
+        },
+        "runs": {"base": ["base"], "ours": ["ours.seed1", "ours.seed2"]},
+        "splits": dict.fromkeys(("base", "ours"), "data/dev"), "reason": "a toy.",
+    }  # fmt: skip
+    output = results / "figures" / "toy-figure2.tsv"
+    figures.draw(canonical_json(made), output, results / "metrics")
+    return writing.write([results], folder / "report").parent / "toy"
+
+
+def test_circles_stand_for_queries_with_equal_values(browser, pictures):
+    """Of base a third of the 12 queries each have 1, 1/2 and 1/3; of ours all have 3/4."""
+    page = opened(browser, pictures / "toy-figure2.html", viewport={"width": 400, "height": 800})
+    dots = page.locator("figure.chart .plot svg [data-mark=dot] > circle")
+    assert dots.count() == 3 and {dot.get_attribute("r") for dot in dots.all()} == {"7"}
+    page.locator("summary", has_text="Numbers of this chart").click()
+    lines = page.locator("figure.chart details tbody tr").all_text_contents()
+    assert [line.split("ours")[1].strip() for line in lines] == [
+        "0.33330.754",
+        "0.50.754",
+        "10.754",
+    ]
+    assert serious(page) == []
+
+
+def test_below_a_table_stands_what_its_systems_reach_by_size(browser, pictures):
+    page = opened(browser, pictures / "toy-table1.html")
+    dots = page.locator("figure.chart .plot svg [data-mark=dot] > *")
+    assert dots.count() == 3
+    table, chart = (page.locator(one).bounding_box()["y"] for one in (".printed", "#charts"))
+    assert table < chart and serious(page) == []

@@ -27,10 +27,14 @@ def test_a_rule_gets_what_it_does_not_say_and_keeps_what_it_says():
 
 
 def test_parameters_of_a_rule_s_function_are_read_once(monkeypatch):
-    """Both modules that ask for them do so through one cache, however often a start sets it."""
+    """Both modules ask through one cache, even if two starts of this process set the cache."""
     plain, read = common.get_function_params, []
     plain = getattr(plain, "__wrapped__", plain)
-    counted = lambda function: read.append(function) or plain(function)  # noqa: E731
+
+    def counted(function):
+        read.append(function)
+        return plain(function)
+
     monkeypatch.setattr(common, "get_function_params", counted)
     monkeypatch.setattr(rules, "get_function_params", counted)
     read_parameters_once()

@@ -262,8 +262,8 @@ def test_one_command_writes_what_makes_the_table(released):
     )
     named = {"BM25": "bm25-default", "theirs": "theirs", "BM25 + theirs, RRF": "fresh-theirs-rrf"}
     for label, system in named.items():
-        ndcg, found = numbers[labels.index(label)]
-        assert f"{recall.filter(series=system, cutoff=100)['mean'].item():.3f}" == found
+        ndcg, recall_at_100 = numbers[labels.index(label)]
+        assert f"{recall.filter(series=system, cutoff=100)['mean'].item():.3f}" == recall_at_100
         column = "first" if label == "BM25" else "value"
         other = "theirs" if label == "BM25" else system
         assert f"{by_query.filter(series=other)[column].mean():.3f}" == ndcg

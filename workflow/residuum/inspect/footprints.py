@@ -9,16 +9,16 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from residuum.artefacts.manifest import FOLDER
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.inspect import addressing, provenance
-from residuum.inspect.addressing import Cell
+from residuum.inspect.addressing import PATHS, Cell
 from residuum.pages.entries import parts_of
+from residuum.wiring.paths import Template
 
-INDEXES = ("index", "embeddings")  # folders of results with what searches read of a collection
-QUERIES, CANDIDATES = ".queries", ".on."  # in folders of encodings of no collection
+INDEXES = PATHS.index, PATHS.embeddings  # what searches read of a collection
+SEARCHES = PATHS.metrics, PATHS.run, PATHS.hits, PATHS.hybrid_hits  # made from these or each other
 MB = 1_000_000  # bytes
-SEARCHES = ("metrics", "runs", "hits", "hybrid")  # made from indexes, or from one another
-SCORES = "scores"  # of the candidates of all seeds, whose runs are no part of one seed's search
 
 
 class Footprint(NamedTuple):
@@ -57,27 +57,35 @@ class Sizes:
         return Footprint(row, label, column, header, value, sum(filter(None, sizes)))
 
     def _behind(self, roots: Iterable[str]) -> list[str]:
-        """Return the indexes that searches behind some artefacts read, each once."""
+        """Return the indexes that searches behind some artefacts read, each once.
+
+        Scores are of the candidates of all seeds, whose runs are no part of one seed's search.
+        """
         ahead = list(roots)
         for path in ahead:
-            part, parents = path.partition("/")[0], self._graph[path].parents
-            followed = parents if part in SEARCHES else filter(of_collection, parents)
-            if part in (*SEARCHES, SCORES):
-                ahead += [one for one in followed if one not in ahead]
+            parents: Iterable[str] = self._graph[path].parents
+            if _is_one(path, PATHS.scores):
+                parents = filter(of_collection, parents)
+            elif not _is_one(path, *SEARCHES):
+                continue
+            ahead += [one for one in parents if one not in ahead]
         return list(filter(of_collection, ahead))
 
     def _on_disk(self, path: str) -> int | None:
         """Return the bytes of an index, without its manifest; None if it is gone."""
         files = [file for file in (self._results / path).rglob("*") if file.is_file()]
-        sizes = [file.stat().st_size for file in files if file.name != "manifest.json"]
+        sizes = [file.stat().st_size for file in files if file.name != FOLDER]
         return sum(sizes) or None
 
 
 def of_collection(path: str) -> bool:
-    """Say whether an artefact is what searches read of a collection."""
-    part, *below = path.split("/")
-    left_out = any(name.endswith(QUERIES) or CANDIDATES in name for name in below)
-    return part in INDEXES and not left_out
+    """Say whether an artefact is an index: queries and candidates are encoded elsewhere."""
+    return _is_one(path, *INDEXES)
+
+
+def _is_one(path: str, *templates: Template) -> bool:
+    """Say whether an artefact, a file or a folder with a manifest, is of one of the templates."""
+    return any(one.parse(path) or one.parse(f"{path}/{FOLDER}") for one in templates)
 
 
 def footprints(results: Path, page: str) -> list[Footprint]:

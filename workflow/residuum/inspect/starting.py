@@ -465,7 +465,7 @@ def _table(
         for split in measured
         for key, measure in (("ndcg", "nDCG@10"), ("recall", "R@100"))
     ]
-    rows = _shown(name, models, trained, bool(chosen))
+    rows = _rows(name, models, trained, bool(chosen))
     listed: list[Entry] = [
         {"id": system, "index": number, "label": label, "system": system}
         for number, (label, system) in enumerate(rows, start=1)
@@ -481,7 +481,7 @@ def _table(
     )
 
 
-def _shown(
+def _rows(
     name: str, models: Sequence[TableModel], trained: bool, weighted: bool
 ) -> list[tuple[str, str]]:
     """Return label and system of each row; `weighted` sums are shown where a weight is chosen."""
@@ -500,12 +500,12 @@ def _figures(
     name: str, models: Sequence[TableModel], split: str, trained: bool
 ) -> Iterator[tuple[str, str]]:
     """Yield the figures: recall by cutoff, and, beside BM25, other systems query by query."""
-    shown = [row for row in _shown(name, models, trained, False) if not models or row != RM3]
+    shown = [row for row in _rows(name, models, trained, False) if not models or row != RM3]
     reranked = {one.system for one in models if one.reranker}
-    found, role = [row for row in shown if row[1] not in reranked], f"{name}-{split}"
+    retrievers, role = [row for row in shown if row[1] not in reranked], f"{name}-{split}"
     yield (
         "figure1",
-        _figure(f"Recall by cutoff on {split} of {name}", role, found)
+        _figure(f"Recall by cutoff on {split} of {name}", role, retrievers)
         + "over: cutoff   # 1, 2, 5, 10, 20, ... docs, up to those of the panel's measure\n"
         "panels: [{id: recall, shows: measure, measure: R@1000, header: Recall}]\n",
     )

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
-from snakemake import benchmark  # type: ignore[import-untyped]
+from snakemake import benchmark
 
 from residuum.preload import jobs
 from residuum.preload.server import FOLDER

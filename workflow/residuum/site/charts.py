@@ -13,7 +13,7 @@ import polars as pl
 from residuum.artefacts import fidelities
 from residuum.config.schema.fidelities import nth
 from residuum.inspect.addressing import PATHS, Cell
-from residuum.inspect.footprints import MB, Sizes
+from residuum.inspect.footprints import MB
 from residuum.pages import drawing
 from residuum.pages.dimensions.entry import Projection
 from residuum.pages.dimensions.job import BoundDimensions
@@ -304,8 +304,7 @@ def _footprints(folder: Folder, job: BoundTable, sheet: Sheet) -> Iterator[Chart
 
     Nothing where all systems search the same ones.
     """
-    sizes = Sizes(folder.results, folder.graph)
-    made = [one for cell in sheet.cells if (one := sizes.of(cell))]
+    made = [one for cell in sheet.cells if (one := folder.sizes.of(cell))]
     columns = (column.id for column in job.shown())
     first = next((name for name in columns if name in {one.column for one in made}), None)
     points = {one: one.index_bytes / MB for one in made if one.column == first}

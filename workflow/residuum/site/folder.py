@@ -17,6 +17,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.schema.base import Id
 from residuum.inspect import addressing, explaining, provenance
 from residuum.inspect.addressing import PATHS, Cell
+from residuum.inspect.footprints import Sizes
 from residuum.inspect.text import remade
 from residuum.pages import notes, verdicts
 from residuum.pages.entries import parts_of, prefix_of
@@ -105,6 +106,7 @@ class Folder(NamedTuple):
     ledger: list[LedgerRow]
     sheets: list[Sheet]
     graph: provenance.Graph
+    sizes: Sizes
 
     @property
     def named(self) -> str:
@@ -149,7 +151,8 @@ def read(results: Path) -> Folder:
     order = {name: number for number, name in enumerate([*papers])}
     sheets.sort(key=lambda s: (order[s.paper], bool(s.entry.claims), _natural(s.name)))
     reason = notes.reason_of_all(spec.reason for spec in specs.values())
-    return Folder(results, specs[sheets[0].path].scale, reason, ledger, sheets, graph)
+    scale, sizes = specs[sheets[0].path].scale, Sizes(results, graph)
+    return Folder(results, scale, reason, ledger, sheets, graph, sizes)
 
 
 def _spec(results: Path, graph: provenance.Graph, path: str) -> PageSpec:

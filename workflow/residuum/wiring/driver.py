@@ -213,7 +213,7 @@ def read_parameters_once() -> None:
 
     Snakemake asks `inspect` for them some 50 times a job ("Cheap starts" in docs/performance.md).
     """
-    from snakemake import common, rules  # type: ignore[import-untyped]
+    from snakemake import common, rules
 
     if not hasattr(common.get_function_params, "cache_info"):
         common.get_function_params = cache(common.get_function_params)
@@ -244,7 +244,7 @@ def _settle(seconds: float = 5.0) -> None:
 @contextmanager
 def in_snakemakes_words() -> Iterator[None]:
     """Turn a ResiduumError into a WorkflowError, which Snakemake prints without a traceback."""
-    from snakemake.exceptions import WorkflowError  # type: ignore[import-untyped]
+    from snakemake.exceptions import WorkflowError
 
     try:
         yield

@@ -131,7 +131,7 @@ class Figure(Reported):
 
     @staticmethod
     def cutoffs(panel: Panel) -> list[int]:
-        """Return 1, 2, 5, 10, 20, ... up to the cutoff of a panel's measure; [] without one."""
+        """Return 1, 2, 5, 10, ... up to the cutoff of a panel's measure, or [] without a cutoff."""
         digits = str(panel.measure).rpartition("@")[2]
         if not digits.isdecimal():
             return []

@@ -48,16 +48,14 @@ class BoundFigure(Judged):
 
         No run's metrics hold the recall of a curve.
         """
-        split_ref = self.splits[series]
+        if (split_ref := self.splits[series]) is None:
+            return None
         panels, at = [self.entry.panel(column), *self.entry.panels], column.partition("/")[2]
         shown = (self.entry.measure_at(panel, at) for panel in panels if panel.measure)
-        measure = next(shown, None)
-        if split_ref is None:
-            return None
-        runs = self.runs.get(series, [])
         # A rerank depth or a group has another ceiling than the measure.
         whole = self.entry.over in (CUTOFF, QUERY)
-        return self.basis_of(runs, split_ref, measure, over=None, whole=whole)
+        runs = self.runs.get(series, [])
+        return self.basis_of(runs, split_ref, next(shown, None), over=None, whole=whole)
 
     def runs_of(self, row: str, column: str) -> list[str] | None:
         return self.runs.get(row)

@@ -75,8 +75,8 @@ def draw(
             data = grouped_frame(job, points)
             lines = [f"{at}: {cut}" for (at, _), made in parted.items() for cut in made.cuts()]
         else:
-            data = queries.frame(job, points) if job.entry.over == QUERY else frame(job, points)
-            lines = [AXIS[job.entry.over]]
+            made = queries.frame if job.entry.over == QUERY else frame
+            data, lines = made(job, points), [AXIS[job.entry.over]]
     if job.entry.over == QUERY:
         written = queries.save(job, points, data, output)
     else:

@@ -63,7 +63,7 @@ def _pairs(job: BoundFigure, points: Sequence[Point]) -> Iterator[tuple[Point, P
 
 
 def spots(data: pl.DataFrame, panel: Panel, series: str) -> pl.DataFrame:
-    """Return first, value, queries: each pair of values, and how many queries have it."""
+    """Return first, value, queries: each pair of values, with its number of queries."""
     shown = data.filter(panel=panel.id, series=series)
     rounded = shown.with_columns(pl.col("first", "value").round(DIGITS))
     return rounded.group_by("first", "value").len("queries").sort("first", "value")
@@ -106,7 +106,7 @@ def _plot(
 
 
 def _counts(point: Point) -> tuple[int, int, int]:
-    """Return on how many queries a series lies above the first, equals it, and lies below it."""
+    """Return the numbers of queries where a series is higher than the first, equal, and lower."""
     test, queries = point.test, len(point.scores.query_ids)
     wins, losses = (test.wins, test.losses) if test else (0, 0)
     return wins, queries - wins - losses, losses
