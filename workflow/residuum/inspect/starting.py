@@ -502,10 +502,10 @@ def _figures(
     """Yield the figures: recall by cutoff, and, beside BM25, other systems query by query."""
     shown = [row for row in _rows(name, models, trained, False) if not models or row != RM3]
     reranked = {one.system for one in models if one.reranker}
-    retrievers, role = [row for row in shown if row[1] not in reranked], f"{name}-{split}"
+    first_stages, role = [row for row in shown if row[1] not in reranked], f"{name}-{split}"
     yield (
         "figure1",
-        _figure(f"Recall by cutoff on {split} of {name}", role, retrievers)
+        _figure(f"Recall by cutoff on {split} of {name}", role, first_stages)
         + "over: cutoff   # 1, 2, 5, 10, 20, ... docs, up to those of the panel's measure\n"
         "panels: [{id: recall, shows: measure, measure: R@1000, header: Recall}]\n",
     )
