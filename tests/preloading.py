@@ -18,7 +18,7 @@ def environment(more: Mapping[str, str]) -> dict[str, str]:
     """Return an environment as Snakemake's shells have it, with one thread, and more."""
     paths = {"PYTHONPATH": str(ROOT / "workflow"), "PYTHONUTF8": "1"}
     start = str(Path(sys.executable).parent)
-    left = ("PYTEST_", "PWD", "OLDPWD")
+    left = ("PYTEST_", "PWD", "OLDPWD", "PS1")  # bash drops PS1, which `activate` exports
     own = {name: value for name, value in os.environ.items() if not name.startswith(left)}
     return {**own, **ONE_THREAD, **paths, "PATH": f"{start}:{os.environ['PATH']}", **more}
 
