@@ -3,6 +3,7 @@ rule report_write:
     input:
         pages=WIRING.pages.all,
         timings=WIRING.page.figure.timed,
+        times=WIRING.pages.timed,
         ledger=PATHS.ledger,
         reproductions=WIRING.reproductions,
     output:

@@ -32,6 +32,7 @@ from residuum.wiring.availability import all_available, why_unavailable
 from residuum.wiring.corpora import Corpora
 from residuum.wiring.models import Models
 from residuum.wiring.paths import Paths
+from timings import phases_of_runs
 
 TOPICS = {
     "one": [("river", "water"), ("bread", "flour"), ("music", "sound"), ("engine", "motor")],
@@ -323,6 +324,15 @@ def test_a_reranker_is_trained_for_each_fold_too(made, folds):
     models = [path for path in facts["inputs"] if "/models/" in path]
     assert [re.search(r"\.(\w+)/seed1", path)[1] for path in models] == ["one", "two"]
     assert facts["artefact"]["queries"] == 24
+
+
+def test_systems_of_folds_are_timed_but_for_rerankers(made):
+    """Each query is searched for by the model of its fold, and fused with the fold's lambda."""
+    dense = {"encode", "search"}
+    runs = {"dense.seed1": dense, "hybrid.seed1": {*dense, "score", "fuse"}}
+    assert phases_of_runs(made, "tiny/all", *runs) == runs
+    with pytest.raises(ResiduumError, match="a reranker of folds cannot be timed"):
+        phases_of_runs(made, "tiny/all", "reranked")
 
 
 def test_a_model_of_all_folds_is_not_made(project, env, made):

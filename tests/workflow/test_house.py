@@ -393,9 +393,10 @@ def test_what_the_command_needs_is_pinned_as_the_lock_is():
 
 
 # Approximate search and the cutting of texts compute in jobs; the command checks what config says.
-# `explain --against` a run encodes and searches anew, where the packages of jobs are.
+# `explain --against` a run and `time` encode and search anew, where the packages of jobs are.
 IN_JOBS = (
     *("residuum.neural", "residuum.vectors.approximate", "residuum.lucene"),
+    *("residuum.vectors.exact", "residuum.vectors.nearest"),
     *("residuum.artefacts.wordpieces", "residuum.collections.segments"),
 )
 

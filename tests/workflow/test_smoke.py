@@ -34,6 +34,7 @@ from residuum.artefacts import termvectors, trec
 from residuum.code.closure import Library, sha256
 from residuum.tuning.choosing import Record
 from residuum.tuning.learned import Learned
+from timings import phases_of_runs
 
 pytestmark = pytest.mark.workflow
 BASELINES = sorted(
@@ -320,6 +321,32 @@ def test_a_bundle_of_it_makes_every_page_again_elsewhere(project, tmp_path):
     message = residuum(project, "bundle", "verify", archive)
     made = 12 + len(BASELINES)
     assert f"{made} pages made again byte for byte, 3 carried; no fault" in message
+
+
+def test_systems_are_timed_by_searches_that_give_their_runs(project):
+    """Each phase of a search is timed where it occurs; the report shows the times then."""
+    results, dense = project / "results" / "smoke", {"encode", "search"}
+    runs = {
+        **{"bm25": {"search"}, "bm25-rm3": {"search"}, "deepct.seed1": {"search"}},
+        **{"bert-siamese.seed1": dense, "clear.seed1": {*dense, "score", "fuse"}},
+        "bm25-bert-base": {"search", "rerank"},
+    }
+    assert phases_of_runs(results, "generated-smoke/dev", *runs) == runs
+    words = "time clear/table1 --results results/smoke --queries 20 --repeats 1"
+    command = shlex.split(words)
+    said = forking.run("residuum.__main__", command, os.environ, project, merged=True).stdout
+    kept = results / "timings" / "systems" / "clear-table1.tsv"
+    shown = {line.split("\t")[0] for line in kept.read_text().splitlines()[1:]}
+    cells = pl.read_csv(results / "tables" / "clear-table1.tsv", separator="\t")
+    measured = cells.filter(pl.col("measured").is_not_null())
+    assert shown == {*measured.filter(column="dev-rr")["row"]}, said
+    assert "not those of the run" not in said and "cannot be timed" not in said, said
+    assert "results/smoke/report/index.html" in planned(project)
+    snakemake(project)
+    page = (results / "report" / "smoke" / "clear-table1.html").read_text()
+    assert '<a href="files/clear-table1-time.pdf">PDF by time</a>' in page
+    kept.unlink()
+    snakemake(project)
 
 
 def test_snakemake_reports_every_page_and_a_second_run_does_nothing(project, tmp_path):

@@ -23,6 +23,7 @@ from conftest import ROOT
 from corpora import make_corpus
 from projects import copy_project, snakemake
 from residuum.artefacts import contracts, trec
+from timings import phases_of_runs
 from tiny_models import make_backbone
 
 PAGE = (ROOT / "docs" / "how-to" / "dataset.md").read_text()
@@ -359,6 +360,20 @@ def test_a_cross_encoder_of_a_folder_reranks(released):
     theirs = CrossEncoder(str(folder / "a cross"), device="cpu", activation_fn=torch.nn.Identity())
     pairs = [(queries[query], docs[doc]) for query, doc in scored.select(trec.PAIR).rows()]
     np.testing.assert_allclose(scored["score"], theirs.predict(pairs), atol=1e-4)
+
+
+def test_systems_of_a_released_model_are_timed(released, monkeypatch):
+    """Commands name models of folders from where Snakemake ran."""
+    folder, results, _ = released
+    monkeypatch.chdir(folder)
+    dense = {"encode", "search"}
+    runs = {
+        **{"theirs": dense, "late": dense, "late-exact": dense},
+        **{name: {*dense, "score", "fuse"} for name in ("mine-hybrid", "late-sum")},
+        **{"late-reranked": {"search", "rerank"}},
+        "mine-reranked": {"search", "rerank"},
+    }
+    assert phases_of_runs(results, "mine/test", *runs) == runs
 
 
 EXTERNAL = {

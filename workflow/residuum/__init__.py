@@ -13,7 +13,7 @@ interrupts.quiet()  # first, because loading packages takes seconds
 __version__ = "1.0.0"
 _MODULE = "residuum.api.functions"  # not imported by name: no stage depends on it
 _FUNCTIONS = [
-    *("audit", "compare", "complementarity", "explain", "fuse"),
+    *("audit", "compare", "complementarity", "explain", "fuse", "time"),
     *("read_fidelity", "read_footprints", "read_ledger"),
 ]
 __all__ = ["__version__", *_FUNCTIONS]

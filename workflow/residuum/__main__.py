@@ -205,6 +205,27 @@ def audit(
     print(page)
 
 
+@app.command("time")
+def time_searches(
+    page: Annotated[str, typer.Argument(help="PAPER/PAGE of a table, as clear/table1")],
+    results: Results,
+    queries: Annotated[int, typer.Option(help="queries that are answered", min=1)] = 200,
+    at_once: Annotated[
+        int | None, typer.Option(help="queries answered together; default: all", min=1)
+    ] = None,
+    repeats: Annotated[int, typer.Option(help="how often each is timed", min=1)] = 3,
+    column: Annotated[str | None, typer.Option(help="id of a column; default: the first")] = None,
+) -> None:
+    """Time the systems of a table: encoding queries, searching, fusing, reranking."""
+    try:
+        from residuum.inspect import searching, timing
+    except ModuleNotFoundError as error:
+        where = "Run the command where Snakemake runs the jobs"
+        raise ResiduumError(f"searches need {error.name}, which is not here. {where}") from None
+    sample = searching.Sample(queries, at_once, repeats)
+    print(timing.report(results, page, sample, column))
+
+
 @app.command()
 def new(
     folder: Annotated[Path, typer.Argument(help="folder of docs, queries and judgements")],

@@ -77,7 +77,7 @@ def search_shard(
     docs = shards.read(embeddings, first_passages)
     use_threads(threads)
     sparse, counts = isinstance(docs, TermVectors), {}
-    index = Index(docs, search, "cpu" if sparse else _device(device, threads, search))
+    index = Index(docs, search, "cpu" if sparse else device_of(device, threads, search))
     earlier = command.pairs(judged_before or [])
     with files.whole_directory(output) as folder:
         each = None if first_passages else shard.get("vectors_of_text")
@@ -207,9 +207,9 @@ def score_run(
     """
     system = command.parse_spec(DenseSystem, spec)
     vectors = [shards.read(folder) for folder in queries]
-    numbers = [_numbers(ids) for ids, *_ in vectors]
-    known = {query_id for some in numbers for query_id in some["query_id"]}
-    answers = list(zip(vectors, numbers, _of_each(queries, embeddings), strict=True))
+    numbered = [numbers(ids) for ids, *_ in vectors]
+    known = {query_id for some in numbered for query_id in some["query_id"]}
+    answers = list(zip(vectors, numbered, of_each(queries, embeddings), strict=True))
 
     def lists() -> Iterator[pl.DataFrame]:
         for pairs in trec.read_pairs(run, BYTES_AT_ONCE):
@@ -232,13 +232,13 @@ def score_run(
     _write_run(output, lists(), tag, system, inputs)
 
 
-def _numbers(ids: Sequence[str]) -> pl.DataFrame:
+def numbers(ids: Sequence[str]) -> pl.DataFrame:
     """Return query_id and its number, given the query of each vector."""
     each = distinct(ids)
     return pl.DataFrame({"query_id": pl.Series(each, dtype=pl.String), "query": range(len(each))})
 
 
-def _of_each(queries: list[Path], folders: list[Path]) -> Iterator[list[Path]]:
+def of_each(queries: list[Path], folders: list[Path]) -> Iterator[list[Path]]:
     """Yield, for each folder of queries, an equal part of the shards, encoded by the same model."""
     bounds = [len(folders) * number // len(queries) for number in range(len(queries) + 1)]
     for folder, (start, end) in zip(queries, pairwise(bounds), strict=True):
@@ -247,7 +247,7 @@ def _of_each(queries: list[Path], folders: list[Path]) -> Iterator[list[Path]]:
         yield encoded
 
 
-def _device(requested: str, threads: int, search: Search | None) -> str:
+def device_of(requested: str, threads: int, search: Search | None) -> str:
     """Return the device of a search, cpu or cuda; only loading torch (3 s) can tell for certain."""
     if requested not in ("auto", "cuda") or (requested == "auto" and not cards.possible()):
         return "cpu"

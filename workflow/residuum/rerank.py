@@ -32,7 +32,7 @@ from residuum.config.schema.settings import Depth
 from residuum.config.schema.systems import RerankSystem
 from residuum.neural import devices, pretrained
 from residuum.neural.resumable import fingerprint, log, open_folder
-from residuum.neural.tokens import Cut, PassageStore, Texts, TokenStore, windows_of
+from residuum.neural.tokens import Cut, PassageStore, Readable, Texts, TokenStore, windows_of
 from residuum.tuning.choosing import Choice, Record, choose
 from residuum.tuning.evaluation import evaluate
 
@@ -139,11 +139,7 @@ def score(
         option = "--reading" if reading else "--revision" if revision else "--pickled"
         raise ResiduumError(f"{option} is of a cross-encoder: give --spec a kind, or leave it out")
     for name, folder, share in shares(required, model, fold or [], store):
-        encoder: Reranker = (
-            load(name, revision, reading, pickled, chosen)
-            if config.kind
-            else RERANKERS["encoder"].load(Path(name), asking, chosen)
-        )
+        encoder = reranker_of(config, name, revision, reading, pickled, asking, chosen)
         local = Path(name).is_dir()
         setting = {
             "reading": encoder.settings.model_dump(mode="json"),
@@ -222,6 +218,22 @@ def shares(
         yield model, store / path.parent.name, pairs.filter(in_fold)
 
 
+def reranker_of(
+    config: Scoring,
+    model: str,
+    revision: str | None,
+    reading: str | None,
+    pickled: bool,
+    asking: Path | None,
+    device: devices.Device,
+) -> Reranker:
+    """Return the model that scores pairs: a cross-encoder, or an encoder where no kind is given."""
+    if config.kind:
+        return load(model, revision, reading, pickled, device)
+    made: Reranker = RERANKERS["encoder"].load(Path(model), asking, device)
+    return made
+
+
 def load(
     model: str, revision: str | None, reading: str | None, pickled: bool, device: devices.Device
 ) -> Reranker:
@@ -267,37 +279,50 @@ class Store:
         self,
         rest: pl.DataFrame,
         model: Reranker,
-        texts: Texts,
+        texts: Readable,
         batch_size: int,
         part_pairs: int,
         windows: Windows | None = None,
     ) -> None:
-        """Score pairs (query_id, doc_id) and keep them in parts of `part_pairs`, longest first.
+        """Score pairs (query_id, doc_id) and keep them, a file for each part of `scored_parts`."""
+        for part in scored_parts(rest, model, texts, batch_size, part_pairs, windows):
+            self._add(part)
 
-        Memory holds the tokens of each text once, and the pairs' ids. Sorting by length lets a part
-        fill its batches; then the pairs of a doc are neighbours, so that an encoder reads it once,
-        or twice where a part ends. Raises ResiduumError if a text is missing.
-        """
-        if not rest.height:
-            return
-        query_texts = texts.read("query", {*rest["query_id"]})
-        queries = TokenStore(query_texts, partial(model.tokenise, kind="query"))
-        texts_of, records = model.cut(windows), texts.docs({*rest["doc_id"]})
-        doc_texts = ((doc_id, texts_of(record)) for doc_id, record in records)
-        docs = PassageStore(doc_texts, partial(model.tokenise, kind="doc"))
-        length = model.lengths(
-            _lengths(rest["query_id"], lambda ids: map(len, queries.tokens(ids))),
-            _lengths(rest["doc_id"], lambda ids: (max(map(len, p)) for p in docs.tokens(ids))),
-        )
-        ordered = rest.with_columns(length=-length).sort("length", "doc_id", "query_id")
-        asked = rest["query_id"].unique().sort()
-        scores = model.asked(queries.tokens(asked.to_list()), batch_size)
-        parts = -(-rest.height // part_pairs)
-        for part in track(ordered.iter_slices(part_pairs), "score", total=parts, unit="parts"):
-            read = part["doc_id"].unique(maintain_order=True)
-            numbers = _numbers(part["query_id"], asked), _numbers(part["doc_id"], read)
-            made = scores(docs.tokens(read.to_list()), *numbers)
-            self._add(part.select(trec.PAIR).with_columns(score=made))
+
+def scored_parts(
+    pairs: pl.DataFrame,
+    model: Reranker,
+    texts: Readable,
+    batch_size: int,
+    part_pairs: int,
+    windows: Windows | None = None,
+) -> Iterator[pl.DataFrame]:
+    """Yield query_id, doc_id, score of pairs (query_id, doc_id), `part_pairs` at once.
+
+    The longest come first. Memory holds the tokens of each text once, and the pairs' ids. Sorting
+    by length lets a part fill its batches; then the pairs of a doc are neighbours, so that an
+    encoder reads it once, or twice where a part ends. Raises ResiduumError if a text is missing.
+    """
+    if not pairs.height:
+        return
+    query_texts = texts.read("query", {*pairs["query_id"]})
+    queries = TokenStore(query_texts, partial(model.tokenise, kind="query"))
+    texts_of, records = model.cut(windows), texts.docs({*pairs["doc_id"]})
+    doc_texts = ((doc_id, texts_of(record)) for doc_id, record in records)
+    docs = PassageStore(doc_texts, partial(model.tokenise, kind="doc"))
+    length = model.lengths(
+        _lengths(pairs["query_id"], lambda ids: map(len, queries.tokens(ids))),
+        _lengths(pairs["doc_id"], lambda ids: (max(map(len, p)) for p in docs.tokens(ids))),
+    )
+    ordered = pairs.with_columns(length=-length).sort("length", "doc_id", "query_id")
+    asked = pairs["query_id"].unique().sort()
+    scores = model.asked(queries.tokens(asked.to_list()), batch_size)
+    parts = -(-pairs.height // part_pairs)
+    for part in track(ordered.iter_slices(part_pairs), "score", total=parts, unit="parts"):
+        read = part["doc_id"].unique(maintain_order=True)
+        numbers = _numbers(part["query_id"], asked), _numbers(part["doc_id"], read)
+        made = scores(docs.tokens(read.to_list()), *numbers)
+        yield part.select(trec.PAIR).with_columns(score=made)
 
 
 def _numbers(ids: pl.Series, known: pl.Series) -> np.ndarray:
@@ -369,14 +394,19 @@ def cut(
     else:
         raise ResiduumError("depth is chosen on a tuning split: give --curve, written by depths")
     depth = int(chosen.choices[0].setting["depth"])
-    below = pl.col("score").min().over("query_id") - (pl.col("rank") - depth)
-    whole = pl.coalesce("score", below).alias("score")
-    parts = (part[name].with_columns(whole) for part in candidates({name: (run, depth)}, scores))
-    written = trec.write_run(output, map(trec.rank, parts), tag)
+    parts = candidates({name: (run, depth)}, scores)
+    lists = (reranked(part[name], depth) for part in parts)
+    written = trec.write_run(output, lists, tag)
     inputs = [run, *scores, *([curve] if curve else [])]
     facts = {"depth": depth, "hits": written.hits}
     manifest.write(output, facts, system, inputs, "residuum.rerank")
     chosen.write(record, system, inputs, "residuum.rerank")
+
+
+def reranked(listed: pl.DataFrame, depth: int) -> pl.DataFrame:
+    """Rank lists as `candidates` yields them; below the depth scores fall by 1 from the lowest."""
+    below = pl.col("score").min().over("query_id") - (pl.col("rank") - depth)
+    return trec.rank(listed.with_columns(pl.coalesce("score", below).alias("score")))
 
 
 def candidates(
@@ -391,7 +421,7 @@ def candidates(
     paths = [*dict.fromkeys(path for path, _ in runs.values())]
     for *tables, scored in trec.read_together(paths, shards=scores):
         part = dict(zip(paths, tables, strict=True))
-        listed = {name: _joined(part[path], depth, scored) for name, (path, depth) in runs.items()}
+        listed = {name: joined(part[path], depth, scored) for name, (path, depth) in runs.items()}
         for name, (path, depth) in runs.items():
             lacking = trec.cut(listed[name], depth).filter(pl.col("score").is_null())
             if lacking.height:
@@ -403,10 +433,11 @@ def candidates(
         yield listed
 
 
-def _joined(run: pl.DataFrame, depth: int, scored: pl.DataFrame) -> pl.DataFrame:
-    joined = run.drop("score").join(scored.drop("rank"), on=trec.PAIR, how="left")
-    joined = joined.with_columns(pl.when(pl.col("rank") <= depth).then("score"))
-    return joined.sort("query_id", "score", "doc_id", descending=[False, True, False])
+def joined(run: pl.DataFrame, depth: int, scores: pl.DataFrame) -> pl.DataFrame:
+    """Return lists with scores of their top docs in place of their own, best first."""
+    both = run.drop("score").join(scores.select(*SCORED), on=trec.PAIR, how="left")
+    both = both.with_columns(pl.when(pl.col("rank") <= depth).then("score"))
+    return both.sort("query_id", "score", "doc_id", descending=[False, True, False])
 
 
 def measured(

@@ -25,6 +25,7 @@ from residuum.api.results import (
     Footprints,
     Fused,
     Ledger,
+    Times,
 )
 from residuum.artefacts import fidelities
 from residuum.artefacts.trec import refuse_apart
@@ -271,6 +272,28 @@ def read_footprints(results: str | Path, page: str) -> Footprints:
     ResiduumError.
     """
     return Footprints(page, footprints.footprints(Path(results), page))
+
+
+def time(
+    results: str | Path,
+    page: str,
+    *,
+    queries: int = 200,
+    at_once: int | None = None,
+    repeats: int = 3,
+    column: str | None = None,
+) -> Times:
+    """Time the systems of a table, as `residuum time` does.
+
+    `page` is PAPER/PAGE, as clear/table1. `column` is one of its columns; by default the first.
+    Systems run anew on this machine, with the indexes and models of the results; `at_once` queries
+    are answered together, by default all. Raises ResiduumError for an unknown page or column, and
+    where no system can be run anew.
+    """
+    from residuum.inspect import searching, timing
+
+    sample = searching.Sample(queries, at_once, repeats)
+    return Times(timing.measured(Path(results), page, sample, column))
 
 
 def read_fidelity(results: str | Path, split: str, of: str) -> Fidelity:

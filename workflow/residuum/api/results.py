@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from residuum.inspect import timing
+
 MOST_PLOTS = 6  # of a picture
 LINE_HEIGHT = 0.22  # inches, of a plot of intervals
 
@@ -290,19 +292,29 @@ class Footprints(Result):
     def _plot(
         self, styles: Mapping[str, tuple[str, str]], column: str, header: str, ax: "Axes"
     ) -> drawing.Legend:
-        shown = [one for one in self.made if one.column == column]
-        sizes = [one.index_bytes / MB for one in shown]
-        legend: drawing.Legend = {}
-        for one, size in zip(shown, sizes, strict=True):
-            color, marker = styles[one.row]
-            line = ax.plot([size], [one.value], marker, color=color, markerfacecolor="none")
-            legend[drawing.plain(one.label)] = line[0]
-        if drawing.spread(sizes):
-            ax.set_xscale("log")
-        ax.set_ylabel(drawing.plain(header))
-        ax.set_xlabel("index, MB")
-        ax.grid(color="0.9", linewidth=0.5)
-        return legend
+        points = [
+            (one.label, one.index_bytes / MB, one.value, styles[one.row])
+            for one in self.made
+            if one.column == column
+        ]
+        return drawing.scattered(points, "index, MB", header, ax)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Times(Result):
+    """How long the systems of a table take to answer queries."""
+
+    made: "timing.Times" = field(repr=False)
+
+    def frame(self) -> pl.DataFrame:
+        """Return a line for each system: its number, and milliseconds of a query, by part."""
+        return self.made.table()
+
+    def pages(self) -> dict[str, Layout]:
+        return {"time": self.made.layout()}
+
+    def plots(self) -> Sequence[drawing.Plot]:
+        return self.made.plots()
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -46,15 +46,14 @@ class Sizes:
         more than one search: averages, derived values, changes, and orders of given candidates.
         """
         row, column, value = cell.line.row, cell.line.column, cell.line.measured
-        header, labels = cell.page.of_one_search(row, column), cell.page.entry.labels()
-        if header is None or value is None:
+        search = cell.page.of_one_search(row, column)
+        if search is None or value is None:
             return None
         sizes = [self._size(path) for path in self._behind(cell.roots[:1])]
         if not sizes or None in sizes:
             return None
-        same = [*labels.values()].count(labels[row]) > 1  # in groups, as rerankers of a table
-        label = f"{labels[row]} ({row})" if same else labels[row]
-        return Footprint(row, label, column, header, value, sum(filter(None, sizes)))
+        total = sum(filter(None, sizes))
+        return Footprint(row, search.label, column, search.header, value, total)
 
     def _behind(self, roots: Iterable[str]) -> list[str]:
         """Return the indexes that searches behind some artefacts read, each once.

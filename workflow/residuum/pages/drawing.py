@@ -118,6 +118,24 @@ def points() -> Iterator[tuple[str, str]]:
         yield LINES[number % marks][0], LINES[(number + number // marks) % marks][1]
 
 
+def scattered(
+    points: Sequence[tuple[str, float, float, tuple[str, str]]],
+    xlabel: str,
+    ylabel: str,
+    ax: "Axes",
+) -> Legend:
+    """Draw single points: label, x, y, colour and marker of each."""
+    legend: Legend = {}
+    for label, x, y, (color, marker) in points:
+        (legend[plain(label)],) = ax.plot([x], [y], marker, color=color, markerfacecolor="none")
+    if spread([x for _, x, *_ in points]):
+        ax.set_xscale("log")
+    ax.set_xlabel(xlabel)
+    ax.set_ylabel(plain(ylabel))
+    ax.grid(color="0.9", linewidth=0.5)
+    return legend
+
+
 def plain(name: str) -> str:
     """Return a name that a picture shows as it is: `$` would begin a formula."""
     return name.replace("$", r"\$")

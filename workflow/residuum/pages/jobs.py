@@ -106,6 +106,13 @@ class Bound(Strict):
         yield from ()
 
 
+class Search(NamedTuple):
+    """What a number of one search is called: its system, unlike all others, and its measure."""
+
+    label: str
+    header: str
+
+
 class Judged(Bound):
     """A bound page with numbers that the paper prints and the ledger judges."""
 
@@ -173,8 +180,8 @@ class Judged(Bound):
         """Return the header of a column on its page."""
         return column
 
-    def of_one_search(self, row: str, column: str) -> str | None:
-        """Return the header of a number that is measured on one search alone, else None."""
+    def of_one_search(self, row: str, column: str) -> Search | None:
+        """Return what a number is called that is measured on one search alone, else None."""
         return None
 
     def change_from(self, row: str, column: str) -> str | None:

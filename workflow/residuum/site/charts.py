@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from residuum.artefacts import fidelities
+from residuum.artefacts import fidelities, times
 from residuum.config.schema.fidelities import nth
 from residuum.inspect.addressing import PATHS, Cell
 from residuum.inspect.footprints import MB
@@ -299,31 +299,42 @@ def _margins(measured: fidelities.Measured) -> Chart:
     return {"y": _axis("normalised margin", "log"), "series": series}
 
 
-def _footprints(folder: Folder, job: BoundTable, sheet: Sheet) -> Iterator[Chart]:
-    """Yield a chart of a table's first column by the bytes of the indexes that are searched.
+def _table(folder: Folder, job: BoundTable, sheet: Sheet) -> Iterator[Chart]:
+    """Yield the charts of a table: its numbers by bytes of indexes, and by time if it was timed.
 
-    Nothing where all systems search the same ones.
+    No chart of bytes where all systems search the same indexes.
     """
     made = [one for cell in sheet.cells if (one := folder.sizes.of(cell))]
     columns = (column.id for column in job.shown())
     first = next((name for name in columns if name in {one.column for one in made}), None)
-    points = {one: one.index_bytes / MB for one in made if one.column == first}
-    if len({*points.values()}) > 1:
-        header = shown(next(iter(points)).header)
-        yield {
-            "title": f"{header} by the size of the index",
-            "x": _axis("index, MB", "log" if drawing.spread([*points.values()]) else "linear"),
-            "y": _axis(header, "linear"),
-            "series": [
-                {
-                    "id": one.row,
-                    "label": shown(one.label),
-                    "points": [{"x": x, "y": one.value}],
-                    "mark": "dots",
-                }
-                for one, x in points.items()
-            ],
-        }
+    points = [
+        (one.row, one.label, one.index_bytes / MB, one.value) for one in made if one.column == first
+    ]
+    if len({size for _, _, size, _ in points}) > 1:
+        header = next(one.header for one in made if one.column == first)
+        yield _scattered(f"{header} by the size of the index", "index, MB", header, points)
+    path = folder.results / PATHS.times.fill(page=job.id)
+    if path.is_file():
+        table = times.read(path)
+        header = table["header"][0]
+        lines = table.select("row", "label", "ms", "value").rows()
+        yield _scattered(f"{header} by time", "ms a query", header, lines)
+
+
+def _scattered(
+    title: str, xlabel: str, ylabel: str, points: Sequence[tuple[str, str, float, float]]
+) -> Chart:
+    """Return a chart of single points: row, label, x and y of each."""
+    spread = drawing.spread([x for _, _, x, _ in points])
+    return {
+        "title": shown(title),
+        "x": _axis(xlabel, "log" if spread else "linear"),
+        "y": _axis(shown(ylabel), "linear"),
+        "series": [
+            {"id": row, "label": shown(label), "points": [{"x": x, "y": y}], "mark": "dots"}
+            for row, label, x, y in points
+        ],
+    }
 
 
 def _figure(folder: Folder, job: BoundFigure, sheet: Sheet) -> Iterator[Chart]:
@@ -337,7 +348,7 @@ def _figure(folder: Folder, job: BoundFigure, sheet: Sheet) -> Iterator[Chart]:
 
 
 CHARTS: dict[str, Callable[..., Iterable[Chart]]] = {  # (folder, job, sheet)
-    "table": _footprints,
+    "table": _table,
     "figure": _figure,
     "venn": lambda _, job, sheet: _circles(job, sheet.cells),
     "dimensions": lambda folder, job, sheet: _dimensions(folder, job, sheet.cells),

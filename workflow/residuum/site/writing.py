@@ -165,8 +165,8 @@ def _write_folder(
 def _write_sheet(
     folder: Folder, sheet: Sheet, output: Path, numbers: Numbers, common: dict[str, object]
 ) -> None:
-    timed = PATHS.page_timing.fill(page=sheet.name)
-    drawn = charts(folder, sheet)
+    times = (path.fill(page=sheet.name) for path in (PATHS.page_timing, PATHS.times))
+    drawn, files = charts(folder, sheet), output / "files"
     data = numbers.behind(sheet) | ({"charts": drawn} if drawn else {})
     _write(
         output / f"{sheet.name}.html",
@@ -174,8 +174,8 @@ def _write_sheet(
         sheet=sheet,
         has_charts=bool(drawn),
         files=[
-            *_drawings(folder.results / sheet.path, output / "files"),
-            *_drawings(folder.results / timed, output / "files", "time"),
+            *_drawings(folder.results / sheet.path, files),
+            *(one for path in times for one in _drawings(folder.results / path, files, "time")),
         ],
         body=markup.html(sheet.markdown, sheet.grid()),
         data=rendering.embedded(data),

@@ -4,6 +4,7 @@ Usage: `Pages(registry, paths, hub).judged_specs(wildcards)`; `gaps(registry, hu
 """
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from residuum.config.registry import Registry
@@ -51,6 +52,12 @@ class Pages(Part):
     def all(self, wildcards: object) -> list[str]:
         """Return the pages of the chosen papers that can be made, as Markdown."""
         return [*self._can_be_made().values()]
+
+    def timed(self, wildcards: object) -> list[str]:
+        """Return the files of the chosen tables' times, where `residuum time` measured some."""
+        tables = self.registry.chosen("table")
+        kept = (self.paths.times.fill(page=page) for page in tables)
+        return [path for path in kept if Path(path).is_file()]
 
     def in_order(self) -> list[str]:
         """Return the same pages as they are wanted: by the order of papers in `papers`."""

@@ -142,6 +142,7 @@ class Paths:
         self.sweep = self._below(f"sweeps/{SPLIT}/{{sweep}}/{{run}}.tsv")
         self.timing = self._below(f"timings/{SPLIT}/{{sweep}}/{{run}}.json")
         self.page_timing = self._below("timings/{page}.tsv")
+        self.times = self._below("timings/systems/{page}.tsv")
         self.significance = self._below("significance/{page}.tsv")
         self.pages = {k: self._below(f"{FOLDERS.get(k, k)}/{{page}}.tsv") for k in ENTRIES}
         self.table = self.pages["table"]

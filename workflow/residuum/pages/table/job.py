@@ -11,7 +11,7 @@ from residuum.config.schema.base import Strict
 from residuum.config.schema.tests import Tests
 from residuum.config.specs import OrderId
 from residuum.pages.cells import PrintedCell
-from residuum.pages.jobs import Basis, Gap, Judged, RunName, SplitRef
+from residuum.pages.jobs import Basis, Gap, Judged, RunName, Search, SplitRef
 from residuum.pages.table.entry import Average, Column, Row, Table
 from residuum.wiring.paths import MANIFEST, below_metrics
 
@@ -116,11 +116,15 @@ class BoundTable(Judged):
         alike = {other for other in others if other.partition("/")[2] == split}
         return f"{split_ref if len(alike) > 1 else split} {column.named()}"
 
-    def of_one_search(self, row: str, column: str) -> str | None:
+    def of_one_search(self, row: str, column: str) -> Search | None:
         shown = next(one for one in self.shown() if one.id == column)
         if isinstance(shown, Average) or shown.derived or shown.over or shown.is_change(row):
             return None
-        return self.short_header(shown)
+        own = self.entry.row(row)
+        groups = [one.group for one in self.entry.rows if one.label == own.label]
+        apart = own.group if own.group and groups.count(own.group) == 1 else own.id
+        label = f"{own.label} ({apart})" if len(groups) > 1 else own.label
+        return Search(label, self.short_header(shown))
 
     def change_from(self, row: str, column: str) -> str | None:
         first, *_ = self.parts_of(column)  # those of a mean are no changes

@@ -1,0 +1,449 @@
+"""Run searches anew in memory, under a clock: which phase takes how long.
+
+Usage: `Watch(results, graph, queries, Sample()).answer(run)`. A search is run by the functions and
+settings of its stages, as manifests tell them. Indexes, vectors, models and texts are loaded before
+the clock starts, and no file is written under it.
+"""
+
+import shlex
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+import numpy as np
+import polars as pl
+
+from residuum import dense, fusion, lexical, rrf
+from residuum.artefacts import contracts, hits, shards, trec
+from residuum.artefacts.residual import Residual
+from residuum.artefacts.streams import chunks
+from residuum.artefacts.termvectors import TermVectors
+from residuum.cli import command
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.settings import Interpolation, Rm3
+from residuum.config.schema.systems import (
+    DenseSystem,
+    FusionSystem,
+    HybridSystem,
+    LexicalSystem,
+    ReciprocalRankSystem,
+)
+from residuum.inspect import provenance
+from residuum.tuning.choosing import LAMBDA, Choice, Record
+from residuum.tuning.unions import Proof
+from residuum.vectors import hybrid
+from residuum.vectors.hybrid import Docs
+from residuum.vectors.nearest import Index, pair_scores, use_threads, with_ids
+from residuum.vectors.scores import Vectors, in_order
+
+if TYPE_CHECKING:
+    from residuum.neural.devices import Device
+
+# Of a query, a mean of all: float64 (repeats,), by phase and by the artefact that the phase makes.
+# Systems that share an artefact share its time.
+Seconds = dict[tuple[str, str], np.ndarray]
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Sample(NamedTuple):
+    """How many queries are timed, how many are answered at once, and how often."""
+
+    queries: int = 200
+    at_once: int | None = None  # all of them
+    repeats: int = 3
+
+
+class Answer(NamedTuple):
+    """The lists of some queries, and the time that each phase of the search took."""
+
+    lists: pl.DataFrame
+    seconds: Seconds
+
+    def of(self, query_ids: Iterable[str]) -> pl.DataFrame:
+        """Return the lists of some queries."""
+        return _of(self.lists, query_ids)
+
+    def phases(self) -> dict[str, np.ndarray]:
+        """Return the seconds of each phase."""
+        total = dict[str, np.ndarray]()
+        for (phase, _), took in self.seconds.items():
+            total[phase] = total.get(phase, np.zeros(len(took))) + took
+        return total
+
+
+class Made(NamedTuple):
+    """What made an artefact: the verb of a stage, its spec and options, and where paths begin."""
+
+    below: str  # the artefact's path below the results
+    verb: tuple[str, str]
+    spec: str
+    options: Mapping[str, list[str]]
+    prefix: str
+    results: Path
+
+    def path(self, text: str) -> Path:
+        """Return where a path of the command lies now."""
+        inside = text.startswith(self.prefix)
+        return self.results / text.removeprefix(self.prefix) if inside else Path(text)
+
+    def paths(self, option: str) -> list[Path]:
+        """Return all paths of an option; [] without it."""
+        return [self.path(text) for text in self.options.get(option, [])]
+
+    def named(self, option: str) -> list[tuple[str, Path]]:
+        """Return the names and paths of an option of the form NAME=PATH."""
+        given = command.pairs(self.options.get(option, []))
+        return [(name, self.path(str(path))) for name, path in given]
+
+    def one(self, option: str) -> str | None:
+        """Return the value of an option that is given at most once."""
+        return next(iter(self.options.get(option, [])), None)
+
+    @property
+    def threads(self) -> int:
+        """The number of threads."""
+        return int(self.one("--threads") or 1)
+
+    def device(self) -> "Device":
+        """Return the device on which a model computes."""
+        from residuum.neural import devices
+
+        names = ("device", "precision", "arithmetic")
+        device, precision, arithmetic = (str(self.one(f"--{name}")) for name in names)
+        return devices.choose(device, precision, self.threads, arithmetic)
+
+
+class Watch:
+    """Runs searches anew for some queries of a split; what several systems share runs once."""
+
+    def __init__(
+        self, results: Path, graph: provenance.Graph, queries: Sequence[str], sample: Sample
+    ) -> None:
+        self._results, self._graph, self._queries = results, graph, {*queries}
+        self._at_once, self._repeats = sample.at_once or len(queries), sample.repeats
+        self._answers: dict[str, Answer] = {}
+        self._verbs: dict[tuple[str, str], Callable[[Made], Answer]] = {
+            ("residuum.lexical", "search"): self._lexical,
+            ("residuum.rm3", "tune"): self._lexical,
+            ("residuum.dense", "gather"): self._dense,
+            ("residuum.fusion", "fuse"): self._fused,
+            ("residuum.rrf", "fuse"): self._by_rank,
+            ("residuum.hybrid", "gather"): self._hybrid,
+            ("residuum.rerank", "cut"): self._reranked,
+        }
+
+    def answer(self, path: Path) -> Answer:
+        """Return the answers of the system behind a run; one that cannot is a ResiduumError."""
+        below = path.relative_to(self._results).as_posix()
+        if below not in self._answers:
+            made = self._made(path)
+            if made.verb not in self._verbs:
+                raise ResiduumError(f"a run of {made.verb[0]} cannot be timed")
+            self._answers[below] = self._verbs[made.verb](made)
+        return self._answers[below]
+
+    def _made(self, path: Path) -> Made:
+        below = path.relative_to(self._results).as_posix()
+        record = self._graph.manifest(below)
+        written = record.environment.get("command")
+        if not written:
+            raise ResiduumError(f"{below} was made by no command")
+        _, _, _, verb, *words = shlex.split(str(written))
+        options = dict[str, list[str]]()
+        for word, following in zip(words, [*words[1:], "--"], strict=True):
+            if word.startswith("--"):
+                values = options.setdefault(word, [])
+                values += [] if following.startswith("--") else [following]
+        prefix = options["--output"][0].removesuffix(below)
+        spec = (options.get("--spec") or ["null"])[0]
+        return Made(below, (record.module, verb), spec, options, prefix, self._results)
+
+    def _clocked(self, batches: Iterable[T], work: Callable[[T], R]) -> tuple[list[R], np.ndarray]:
+        """Return what the work makes of each batch, and the seconds of a query in each repeat.
+
+        Each batch is worked on once before, since caches and compilers are cold the first time.
+        Batches are made beside the clock.
+        """
+        made, total = list[R](), np.zeros(self._repeats)
+        for batch in batches:
+            made.append(work(batch))
+            for number in range(self._repeats):
+                start = time.perf_counter()
+                work(batch)
+                total[number] += time.perf_counter() - start
+        return made, total / len(self._queries)
+
+    def _batches(self, query_ids: Iterable[str]) -> Iterator[list[str]]:
+        return chunks(sorted(self._queries.intersection(query_ids)), self._at_once)
+
+    def _texts(self, queries: Iterable[Path]) -> dict[str, str]:
+        """Return the texts of the queries, which lie in one file or, with folds, in several."""
+        return {q: text for path in queries for q, text in trec.read_queries(path).items()}
+
+    def _lexical(self, made: Made) -> Answer:
+        system = command.parse_spec(LexicalSystem, made.spec)
+        [index] = made.paths("--index")
+        searcher = lexical.open_index(index, system, made.threads)
+        residual = Residual(made.paths("--judged-before"))
+        texts = self._texts(made.paths("--queries"))
+        depth, fixed = system.k + residual.most, system.rm3.value if system.rm3 else None
+        chosen = dict[str, Rm3]()
+        if system.tunes_rm3:
+            [record] = made.paths("--record")
+            settings = Record.read(record).of_queries()
+            chosen = {q: Rm3.model_validate(setting) for q, setting in settings.items()}
+
+        def search(batch: Sequence[str]) -> pl.DataFrame:
+            parts = list[pl.DataFrame]()
+            for rm3 in dict.fromkeys(chosen.get(q, fixed) for q in batch):
+                asked = [(q, texts[q]) for q in batch if chosen.get(q, fixed) == rm3]
+                parts += searcher.search(asked, depth, rm3)
+            return trec.rank(residual.left(pl.concat(parts)), system.k)
+
+        lists, seconds = self._clocked(self._batches(texts), search)
+        return Answer(pl.concat(lists), {("search", made.below): seconds})
+
+    def _dense(self, made: Made) -> Answer:
+        system = command.parse_spec(DenseSystem, made.spec)
+        lists, seconds = list[pl.DataFrame](), Seconds()
+        for split in made.options["--split"]:
+            searched = [
+                self._made(path) for path in made.paths("--hits") if hits.holds(path, split)
+            ]
+            [queries] = {path for one in searched for path in one.paths("--queries")}
+            if not self._queries.intersection(shards.read(queries / split)[0]):
+                continue  # a fold without any
+            seconds |= self._encoded(self._made(queries), split)
+            asked, parts = _only(shards.read(queries / split), self._queries), list[pl.DataFrame]()
+            for one in searched:
+                best, took = self._best_of_shard(one, split, system.k, asked)
+                parts += best
+                seconds["search", f"{one.below}/{split}"] = took
+            every = pl.concat(parts)
+            batches = (_of(every, batch) for batch in self._batches(asked[0]))
+            ranked, took = self._clocked(batches, lambda some: trec.rank(some, system.k))
+            seconds["search", f"{made.below}/{split}"] = took
+            lists += ranked
+        return Answer(pl.concat(lists), seconds)
+
+    def _best_of_shard(
+        self, made: Made, split: str, k: int, asked: Vectors
+    ) -> tuple[list[pl.DataFrame], np.ndarray]:
+        """Return the best docs of a shard, and the time of its search."""
+        search = command.parse_spec(dense.Approximate, made.spec).root
+        use_threads(made.threads)
+        [folder] = made.paths("--embeddings")
+        docs = shards.read(folder, "--first-passages" in made.options)
+        sparse, given = isinstance(docs, TermVectors), str(made.one("--device"))
+        device = "cpu" if sparse else dense.device_of(given, made.threads, search)
+        index = Index(docs, search, device)
+        residual = Residual([path for name, path in made.named("--judged-before") if name == split])
+
+        def best(queries: Vectors) -> pl.DataFrame:
+            frames = index.search(queries, k + residual.most)
+            named = pl.concat([with_ids(frame, queries[0]) for frame in frames])
+            return trec.rank(residual.left(named), k).select(*trec.HITS)
+
+        return self._clocked(in_order(asked, self._at_once), best)
+
+    def _encoded(self, made: Made, split: str) -> Seconds:
+        """Return the time of encoding queries."""
+        if made.verb != ("residuum.encode", "queries"):
+            raise ResiduumError(f"vectors of queries by {made.verb[0]} cannot be timed")
+        from residuum import encode
+        from residuum.neural.encoders import Encoder, asker
+
+        [model] = made.paths("--model")
+        snapshot, asking = made.one("--snapshot"), made.paths("--asking")
+        weights = encode.at(model, int(snapshot) if snapshot else None)
+        encoder = Encoder.load(asker(asking[0] if asking else weights), made.device())
+        texts, size = (
+            trec.read_queries(dict(made.named("--split"))[split]),
+            made.one("--batch-size"),
+        )
+
+        def encoded(batch: Sequence[str]) -> None:
+            encoder.vectors([texts[query_id] for query_id in batch], "query", int(size or 1))
+
+        return {
+            ("encode", f"{made.below}/{split}"): self._clocked(self._batches(texts), encoded)[1]
+        }
+
+    def _hybrid(self, made: Made) -> Answer:
+        system = command.parse_spec(HybridSystem, made.spec)
+        weights = _weights(system.interpolation, made)
+        if weights.fold_of:
+            raise ResiduumError("an exact search whose weight differs by fold cannot be timed")
+        factors = [system.coefficients(float(weights.choices[0].setting[LAMBDA]))]
+        searched = self._made(made.paths("--hits")[0])
+        asked, docs = list[Vectors](), list[list[Docs]]()
+        residual, seconds = Residual(searched.paths("--judged-before")), Seconds()
+        first = searched.options.get("--first-passages", [])
+        for part in system.parts:
+            [queries] = [path for name, path in searched.named("--queries") if name == part]
+            seconds |= self._encoded(self._made(queries.parent), queries.name)
+            asked.append(_only(shards.read(queries), self._queries))
+            folders = [path for name, path in searched.named("--embeddings") if name == part]
+            read = (shards.read(folder, part in first) for folder in sorted(folders))
+            docs.append([hybrid.docs_of(shard, asked[-1]) for shard in read])
+        depth = system.k + residual.most
+
+        def search(queries: tuple[Vectors, ...]) -> pl.DataFrame:
+            found = hybrid.search(hybrid.in_blocks(docs, depth), queries, factors, depth)
+            return trec.rank(residual.left(with_ids(found, queries[0][0])), system.k)
+
+        batches = zip(*(in_order(one, self._at_once) for one in asked), strict=True)
+        lists, took = self._clocked(batches, search)
+        return Answer(pl.concat(lists), {**seconds, ("search", made.below): took})
+
+    def _fused(self, made: Made) -> Answer:
+        system = command.parse_spec(FusionSystem, made.spec)
+        record = _weights(system.interpolation, made)
+        proof = Proof(system, [float(one.setting[LAMBDA]) for one in record.choices], [])
+        runs = dict(made.named("--run"))
+        parts = [(part, self.answer(runs[part])) for part in system.parts]
+        true = {part for part, _ in system.true_scores()}
+        for part, path in made.named("--scores"):
+            if part in true:
+                parts.append((part, self._scores(self._made(path), [*runs.values()])))
+
+        def fuse(tables: Sequence[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
+            lists = fusion.Lists(system, tables, [])
+            return pl.concat(fusion.fused(system, [lists], record, proof))
+
+        batches = self._batches(self._queries)
+        given = ([(part, one.of(batch)) for part, one in parts] for batch in batches)
+        lists, took = self._clocked(given, fuse)
+        return Answer(pl.concat(lists), _joined(made, took, (one for _, one in parts)))
+
+    def _scores(self, made: Made, runs: Sequence[Path]) -> Answer:
+        """Return a part's scores of the docs of other parts' runs."""
+        found = [self.answer(run).lists for run in made.paths("--run") if run in runs]
+        pairs = pl.concat(lists.select(trec.PAIR) for lists in found).unique(maintain_order=True)
+        if made.verb == ("residuum.lexical", "score"):
+            system = command.parse_spec(LexicalSystem, made.spec)
+            [index] = made.paths("--index")
+            searcher = lexical.open_index(index, system, made.threads)
+            texts = self._texts(made.paths("--queries"))
+            asked = (
+                [(q, texts[q], docs) for q, docs in trec.lists_of(_of(pairs, batch)).iter_rows()]
+                for batch in self._batches(pairs["query_id"])
+            )
+            scored, took = self._clocked(asked, lambda docs: trec.rank(searcher.score(docs)))
+        elif made.verb == ("residuum.dense", "score"):
+            scored, took = self._clocked(self._dense_pairs(made, pairs), _pair_scores)
+        else:
+            raise ResiduumError(f"scores of {made.verb[0]} cannot be timed")
+        return Answer(pl.concat(scored), {("score", made.below): took})
+
+    def _dense_pairs(
+        self, made: Made, pairs: pl.DataFrame
+    ) -> Iterator[tuple[list[Vectors], Vectors, pl.DataFrame]]:
+        """Yield the vectors of docs, those of queries, and the pairs of both."""
+        system = command.parse_spec(DenseSystem, made.spec)
+        each = dense.of_each(made.paths("--queries"), made.paths("--embeddings"))
+        for queries, folders in zip(made.paths("--queries"), each, strict=True):
+            docs = [shards.read(folder, system.first) for folder in folders]
+            for asked in in_order(_only(shards.read(queries), self._queries), self._at_once):
+                numbered = dense.numbers(asked[0])
+                some = pairs.join(numbered, on="query_id", maintain_order="left")
+                wanted = {*some["doc_id"]}
+                yield [_only(shard, wanted) for shard in docs], asked, some
+
+    def _by_rank(self, made: Made) -> Answer:
+        system = command.parse_spec(ReciprocalRankSystem, made.spec)
+        runs = dict(made.named("--run"))
+        parts = [self.answer(runs[part]) for part in system.parts]
+        batches = self._batches(self._queries)
+        lists, took = self._clocked(
+            ([one.of(batch) for one in parts] for batch in batches),
+            lambda tables: rrf.by_rank(tables, system.rank_constant, system.k),
+        )
+        return Answer(pl.concat(lists), _joined(made, took, parts))
+
+    def _reranked(self, made: Made) -> Answer:
+        from residuum import rerank
+        from residuum.neural.tokens import windows_of
+
+        [run], [record] = made.paths("--run"), made.paths("--record")
+        depth = int(Record.read(record).choices[0].setting["depth"])
+        first, scoring = self.answer(run), self._made(made.paths("--scores")[0])
+        if len(scoring.options["--model"]) > 1:
+            raise ResiduumError("a reranker of folds cannot be timed")
+        job = command.parse_spec(rerank.Scoring, scoring.spec)
+        model = rerank.reranker_of(
+            job,
+            str(scoring.path(scoring.options["--model"][0])),
+            scoring.one("--revision"),
+            scoring.one("--reading"),
+            "--pickled" in scoring.options,
+            next(iter(scoring.paths("--asking")), None),
+            scoring.device(),
+        )
+        [corpus], windows = scoring.paths("--corpus"), windows_of(scoring.one("--windows"))
+        wanted = {*trec.cut(first.lists, depth)["doc_id"]}
+        every = ((record["doc_id"], record) for record in contracts.read_docs(corpus))
+        records = {doc_id: record for doc_id, record in every if doc_id in wanted}
+        texts = _Held(self._texts(scoring.paths("--queries")), records)
+
+        def order(lists: pl.DataFrame) -> pl.DataFrame:
+            pairs = trec.cut(lists, depth).select(trec.PAIR)
+            parts = rerank.scored_parts(
+                pairs, model, texts, job.batch_size, job.part_pairs, windows
+            )
+            return rerank.reranked(rerank.joined(lists, depth, pl.concat(parts)), depth)
+
+        batches = self._batches(first.lists["query_id"])
+        lists, took = self._clocked((first.of(batch) for batch in batches), order)
+        return Answer(pl.concat(lists), {**first.seconds, ("rerank", made.below): took})
+
+
+class _Held(NamedTuple):
+    """Texts of queries and records of docs, in memory."""
+
+    queries: Mapping[str, str]
+    records: Mapping[str, dict[str, str]]
+
+    def read(self, kind: str, ids: set[str]) -> Iterator[tuple[str, str]]:
+        """Yield the ids and texts of queries or docs."""
+        query = kind == "query"
+        return ((i, self.queries[i] if query else self.records[i]["text"]) for i in sorted(ids))
+
+    def docs(self, ids: set[str]) -> Iterator[tuple[str, dict[str, str]]]:
+        """Yield the ids and records of docs."""
+        return ((one, self.records[one]) for one in sorted(ids))
+
+
+def _weights(weighting: Interpolation, made: Made) -> Record:
+    """Return the weights that were chosen, or the one that is given."""
+    if weighting.value is None:
+        return Record.read(made.paths("--tuning")[0])
+    return Record(choices=[Choice(setting={LAMBDA: weighting.value})])
+
+
+def _of(lists: pl.DataFrame, query_ids: Iterable[str]) -> pl.DataFrame:
+    return lists.filter(pl.col("query_id").is_in([*query_ids]))
+
+
+def _only(vectors: Vectors, ids: set[str]) -> Vectors:
+    """Return the vectors of some texts."""
+    rows = [row for row, name in enumerate(vectors[0]) if name in ids]
+    named = [vectors[0][row] for row in rows]
+    if isinstance(vectors, TermVectors):
+        return TermVectors(named, vectors.terms, vectors.rows[rows])
+    return named, vectors[1][rows]
+
+
+def _pair_scores(asked: tuple[list[Vectors], Vectors, pl.DataFrame]) -> pl.DataFrame:
+    docs, queries, pairs = asked
+    return trec.rank(with_ids(pair_scores(docs, queries, pairs), queries[0]))
+
+
+def _joined(made: Made, took: np.ndarray, parts: Iterable[Answer]) -> Seconds:
+    """Return the times of a fusion: those of its parts, and its own."""
+    seconds = Seconds()
+    for one in parts:
+        seconds |= one.seconds
+    return {**seconds, ("fuse", made.below): took}
