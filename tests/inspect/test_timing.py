@@ -1,7 +1,5 @@
 """Times of searches: what the clock counts, by a clock of known steps; and the words around it."""
 
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,6 +7,7 @@ import polars as pl
 import pytest
 
 import residuum as rs
+from residuum import __main__ as main
 from residuum.artefacts import times, trec
 from residuum.artefacts.termvectors import TermVectors
 from residuum.cli.errors import ResiduumError
@@ -134,13 +133,14 @@ def test_what_cannot_be_timed_is_said(results, page, column, fault):
         rs.time(results, page, column=column)
 
 
-def test_an_environment_without_what_searches_need_is_told_where_to_run(tmp_path):
-    code = "import sys; sys.modules['faiss'] = None; from residuum.__main__ import main; main()"
-    command = [sys.executable, "-c", code, "time", "toy/table1", "--results", str(tmp_path)]
-    said = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert said.returncode == 1
+def test_an_environment_without_what_searches_need_is_told_where_to_run(monkeypatch, tmp_path):
+    def lacking(*_):
+        raise ModuleNotFoundError(name="faiss")
+
+    monkeypatch.setattr(timing, "report", lacking)
     where = "Run the command where Snakemake runs the jobs"
-    assert said.stderr == f"error: searches need faiss, which is not here. {where}\n"
+    with pytest.raises(ResiduumError, match=f"searches need faiss, which is not here. {where}"):
+        main.time_searches("toy/table1", tmp_path)
 
 
 def test_the_report_shows_the_times_that_were_kept(results):

@@ -219,11 +219,12 @@ def time_searches(
     """Time the systems of a table: encoding queries, searching, fusing, reranking."""
     try:
         from residuum.inspect import searching, timing
+
+        sample = searching.Sample(queries, at_once, repeats)
+        print(timing.report(results, page, sample, column))
     except ModuleNotFoundError as error:
         where = "Run the command where Snakemake runs the jobs"
         raise ResiduumError(f"searches need {error.name}, which is not here. {where}") from None
-    sample = searching.Sample(queries, at_once, repeats)
-    print(timing.report(results, page, sample, column))
 
 
 @app.command()
