@@ -71,7 +71,8 @@ rule rerank_cut:
         **decided_by("residuum.rerank", "cut", WIRING.runs.spec),
         scores=options.each("scores", "scores"),
         curve=options.each("curve", "curve"),
+        folds=options.each("fold", "folds"),
     shell:
         "python -m residuum.rerank cut --run {input.first} {params.scores} "
-        "{params.curve} --name {wildcards.run} --spec {params.spec:q} "
+        "{params.curve} {params.folds} --name {wildcards.run} --spec {params.spec:q} "
         "--tag {wildcards.run} --output {output.run} --record {output.tuning} 2>&1 | tee {log}"

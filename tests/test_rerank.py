@@ -24,6 +24,7 @@ from residuum.neural import devices
 from residuum.neural.crossencoder import CrossEncoder, Pair
 from residuum.neural.pretrained import Source
 from residuum.neural.tokens import passages
+from residuum.tuning.choosing import split_folds
 from residuum.tuning.evaluation import evaluate
 from tiny_models import make_backbone, toy_docs, toy_queries
 
@@ -182,6 +183,43 @@ def test_equal_means_give_the_first_depth_and_an_edge_is_told(
     assert choice["setting"] == {"depth": 3}
     with pytest.raises(ResiduumError, match=r"depths\.tsv: no RR@2 of x at depth 9"):
         do_cut(tmp_path, run, scores, grid=[2, 9])
+
+
+def test_each_fold_is_cut_at_the_depth_that_is_best_on_the_others(
+    tmp_path: Path, write: Writer
+) -> None:
+    """The reranker turns lists round: the doc at rank 2 leads at depth 2, that at 4 at depth 4."""
+    ids = [f"q{number}" for number in range(6)]
+    first = {query: {"a": 4.0, "b": 3.0, "c": 2.0, "d": 1.0} for query in ids}
+    given = {query: {"a": 1.0, "b": 2.0, "c": 3.0, "d": 4.0} for query in ids}
+    run, scores = write("run.gz", first), write("scores.gz", given)
+    fold_of = split_folds(ids, {*ids}, 2, 1)
+    wanted = {query: "bd"[fold] for query, fold in fold_of.items()}  # the doc that is relevant
+    relevant = [(query, doc, 1) for query, doc in wanted.items()]
+    measured(tmp_path, run, scores, relevant, measures=["RR@1"])
+    drawn: dict[str, Any] = {"tune_on": None, "folds": 2, "seed": 1, "measure": "RR@1"}
+    record = do_cut(tmp_path, run, scores, **drawn)
+    assert [choice["setting"]["depth"] for choice in record["choices"]] == [4, 2]
+    assert [(c["mean"], c["held_out"], c["queries"]) for c in record["choices"]] == [(1, 0, 3)] * 2
+    lists = trec.read_run(tmp_path / "cut.gz")
+    for query, fold in fold_of.items():
+        made = lists.filter(query_id=query).sort("rank")["doc_id"].str.join().item()
+        assert made == ("dcba" if fold == 0 else "bacd")
+    manifest = json.loads((tmp_path / "cut.gz.manifest.json").read_text())
+    assert manifest["artefact"] == {"folds": [{"depth": 4}, {"depth": 2}], "hits": 24}
+
+
+def test_a_query_of_no_fold_is_refused(tmp_path: Path, write: Writer) -> None:
+    run, scores = write("run.gz", FIRST), write("scores.gz", SCORES)
+    tuned = ({name: lists["q"] for name in "op"} for lists in (FIRST, SCORES))
+    made = [write(f"tune-{number}.gz", lists) for number, lists in enumerate(tuned)]
+    measured(tmp_path, *made, [("o", "c", 1), ("p", "c", 1)])
+    folds = [tmp_path / f"{name}.tsv" for name in "op"]
+    for path in folds:
+        trec.write_queries(path, [(path.stem, "text")])
+    places = tmp_path / "cut.gz", tmp_path / "record.json", tmp_path / "depths.tsv"
+    with pytest.raises(ResiduumError, match="query q is in none of the folds that the depth was"):
+        rerank.cut(run, [scores], "x", system(), "tag", *places, folds)
 
 
 def test_a_fixed_depth_needs_no_tuning_split(tmp_path: Path, write: Writer) -> None:

@@ -232,6 +232,20 @@ def test_a_depth_column_shows_what_was_chosen(tmp_path):
     assert set(tests["column"]) == {"rr"}, "a depth is chosen, not tested"
 
 
+def test_a_depth_of_folds_is_their_mean_over_queries(tmp_path):
+    """Three queries at 20 and one at 60 have 30."""
+    means = {"mean": 0.3, "held_out": 0.2}
+    choices = [
+        {"setting": {"depth": depth}, "queries": number, **means}
+        for depth, number in ((20, 3), (60, 1))
+    ]
+    folds = {**DEPTH, "choices": choices, "fold_of": {"q1": 0, "q2": 0, "q3": 0, "q4": 1}}
+    ours = {f"data/dev/ours.seed{seed}": folds for seed in (1, 2)}
+    tsv, markdown, _ = render(tmp_path, {**ours, "data/dev/ablation": depth(10)})
+    assert (cell(tsv, "ours", "k")["measured"], cell(tsv, "ours", "k")["seeds"]) == (30.0, 2)
+    assert shown(markdown, "2 Ours") == "30"
+
+
 def test_what_a_reranker_is_and_the_precision_behind_a_table_stand_under_it(tmp_path):
     made = job().model_copy(update={"rerankers": {"large": "org/net at 1234abcd: it saw dev."}})
     metrics, tests = write_metrics(tmp_path / "metrics"), tmp_path / "s.tsv"

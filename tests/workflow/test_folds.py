@@ -78,7 +78,7 @@ SYSTEMS = {
     },
     "deepest": {
         "kind": "rerank", "first_stage": "bm25", "reranker": {"model": "cross", "seed": 1},
-        "depth": {"grid": [2, 5], **TUNED},
+        "depth": {"grid": [1, 2, 5], **TUNED},
     },
     "weighted": {**LEXICAL, "term_weights": "weights"},
     "from-mined": {"kind": "dense", "model": "mined", "k": 20},
@@ -120,7 +120,7 @@ BY_FOLD = TABLE | {
     ] + [{"id": "all", **RR}],
     "rows": [{"id": name, "label": name, "system": name} for name in ("bm25", "hybrid")],
 }  # fmt: skip
-MADE = ["dense.seed1", "hybrid.seed1", "reranked"]
+MADE = ["dense.seed1", "hybrid.seed1", "reranked", "deepest"]
 MODEL = "dual@tiny.all"
 
 
@@ -326,6 +326,36 @@ def test_a_reranker_is_trained_for_each_fold_too(made, folds):
     assert facts["artefact"]["queries"] == 24
 
 
+def test_a_folds_depth_is_chosen_on_the_other_folds_queries(made, folds):
+    """By plain loops over the pairs' scores, each by the model that has not seen the fold."""
+    place = made / "rerank/tiny/all/cross@seed1"
+    run = trec.read_run(made / "runs/tiny/all/bm25.trec.gz")
+    scores = {row[:2]: row[2] for row in trec.read_run(
+        next(place.glob("shard-*.trec.gz"))).select(*trec.PAIR, "score").rows()}  # fmt: skip
+    qrels = trec.read_qrels(made / "data/tiny/all/qrels.trec").filter(pl.col("relevance") > 0)
+    relevant = {*qrels.select(trec.PAIR).rows()}
+    lists = {q: docs["doc_id"].to_list() for (q,), docs in run.group_by("query_id")}
+
+    def reranked(query, depth):
+        top = sorted(lists[query][:depth], key=lambda doc: (-scores[query, doc], doc))
+        return top + lists[query][depth:]
+
+    def value(query, depth):
+        ranks = [n for n, doc in enumerate(reranked(query, depth), 1) if (query, doc) in relevant]
+        return 1 / ranks[0] if ranks and ranks[0] <= 10 else 0
+
+    chosen = {}
+    for fold, other in (("one", "two"), ("two", "one")):
+        means = {d: np.mean([value(q, d) for q in sorted(folds[other])]) for d in (1, 2, 5)}
+        chosen[fold] = max(means, key=means.get)
+    kept = Record.read(made / "tuning/tiny/all/deepest.json")
+    assert [choice.setting["depth"] for choice in kept.choices] == [chosen["one"], chosen["two"]]
+    made_lists = trec.read_run(made / "runs/tiny/all/deepest.trec.gz")
+    for (query,), docs in made_lists.group_by("query_id"):
+        fold = "one" if query in folds["one"] else "two"
+        assert docs.sort("rank")["doc_id"].to_list() == reranked(query, chosen[fold])
+
+
 def test_systems_of_folds_are_timed_but_for_rerankers(made):
     """Each query is searched for by the model of its fold, and fused with the fold's lambda."""
     dense = {"encode", "search"}
@@ -350,18 +380,19 @@ def test_what_folds_do_not_go_with_is_not_run_and_says_why(registry, env, monkey
     place, other = SplitId("tiny", "all"), SplitId("tiny", "other")
     why = {name: why_unavailable(registry, name, place, all_available) for name in SYSTEMS}
     assert [name for name, text in why.items() if text is None] == [
-        "bm25", "dense", "hybrid", "reranked", "snapped",
+        "bm25", "dense", "hybrid", "reranked", "deepest", "snapped",
     ]  # fmt: skip
     assert (
         why["exact"]
         == "dual is trained for each fold, and a hybrid needs one model for all queries"
     )
     trained = "is trained for each fold of tiny/all"
-    assert why["deepest"] == f"cross {trained}, and a depth is not chosen for each fold"
     assert why["weighted"] == f"weights {trained}, and an index has the weights of one"
     assert why["from-mined"].startswith(f"mined {trained}, and so is what gives its negatives")
-    text = why_unavailable(registry, "hybrid", other, all_available)
-    assert text == f"dual {trained} on the others, and answers no query of another split: other"
+    for system, model in {"hybrid": "dual", "deepest": "cross"}.items():
+        text = why_unavailable(registry, system, other, all_available)
+        answers = "answers no query of another split: other"
+        assert text == f"{model} {trained} on the others, and {answers}"
     assert why_unavailable(registry, "dense", SplitId("tiny", "one"), all_available) is None
 
 

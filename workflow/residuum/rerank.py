@@ -33,7 +33,7 @@ from residuum.config.schema.systems import RerankSystem
 from residuum.neural import devices, pretrained
 from residuum.neural.resumable import fingerprint, log, open_folder
 from residuum.neural.tokens import Cut, PassageStore, Readable, Texts, TokenStore, windows_of
-from residuum.tuning.choosing import Choice, Record, choose
+from residuum.tuning.choosing import Choice, Record, choose, folds_of
 from residuum.tuning.evaluation import evaluate
 
 if TYPE_CHECKING:
@@ -380,33 +380,56 @@ def cut(
     output: command.Run,
     record: Annotated[Path, command.written("JSON to write: the depth and what was tried")],
     curve: Annotated[Path | None, typer.Option(help="TSV of depths, if depth is tuned")] = None,
+    fold: command.Folds = None,
 ) -> None:
     """Rerank down to the fixed depth, or to that of the best mean on the tuning split.
 
-    Below that depth docs keep the first stage's order. Their scores fall by 1 from the reranker's
-    lowest score.
+    If the split has folds, or the spec draws some, each fold gets the depth that is best on the
+    other folds. Below that depth docs keep the first stage's order. Their scores fall by 1 from the
+    reranker's lowest score.
     """
     system = command.parse_spec(RerankSystem, spec)
     if fixed := system.depth.fixed():
         chosen = Record(choices=[Choice(setting={"depth": fixed})])
     elif curve:
-        chosen = best_depth(trec.read_curve(curve), name, system.depth, curve)
+        listed = {q for part in trec.read_lists(run) for q in part["query_id"].unique()}
+        tried = trec.read_curve(curve)
+        chosen = best_depth(tried, name, system.depth, curve, listed, fold)
     else:
         raise ResiduumError("depth is chosen on a tuning split: give --curve, written by depths")
-    depth = int(chosen.choices[0].setting["depth"])
-    parts = candidates({name: (run, depth)}, scores)
-    lists = (reranked(part[name], depth) for part in parts)
+    parts = candidates({name: (run, deepest(chosen))}, scores)
+    lists = (reranked(part[name], depths_of(part[name], chosen, curve)) for part in parts)
     written = trec.write_run(output, lists, tag)
-    inputs = [run, *scores, *([curve] if curve else [])]
-    facts = {"depth": depth, "hits": written.hits}
+    inputs = [run, *scores, *([curve] if curve else []), *(fold or [])]
+    facts = chosen.facts() | {"hits": written.hits}
     manifest.write(output, facts, system, inputs, "residuum.rerank")
     chosen.write(record, system, inputs, "residuum.rerank")
 
 
-def reranked(listed: pl.DataFrame, depth: int) -> pl.DataFrame:
+def deepest(record: Record) -> int:
+    """Return the largest of the depths that were chosen."""
+    return max(int(choice.setting["depth"]) for choice in record.choices)
+
+
+def depths_of(listed: pl.DataFrame, record: Record, source: Path | None) -> pl.Expr | int:
+    """Return the depth of each line of lists: one for all, or that of its query's fold.
+
+    Raises ResiduumError for a query of no fold; `source` names where depths were tried.
+    """
+    if not record.fold_of:
+        return deepest(record)
+    of_query = {query_id: setting["depth"] for query_id, setting in record.of_queries().items()}
+    if unknown := {*listed["query_id"].unique()} - {*of_query}:
+        fault = f"query {min(unknown)} is in none of the folds that the depth was chosen for"
+        raise ResiduumError(f"{source}: {fault}. Let depth.tune_on name the split reranked")
+    return pl.col("query_id").replace_strict(of_query, return_dtype=pl.Int64)
+
+
+def reranked(listed: pl.DataFrame, depth: pl.Expr | int) -> pl.DataFrame:
     """Rank lists as `candidates` yields them; below the depth scores fall by 1 from the lowest."""
-    below = pl.col("score").min().over("query_id") - (pl.col("rank") - depth)
-    return trec.rank(listed.with_columns(pl.coalesce("score", below).alias("score")))
+    top = pl.when(pl.col("rank") <= depth).then("score")
+    below = top.min().over("query_id") - (pl.col("rank") - depth)
+    return trec.rank(listed.with_columns(score=pl.coalesce(top, below)))
 
 
 def candidates(
@@ -433,7 +456,7 @@ def candidates(
         yield listed
 
 
-def joined(run: pl.DataFrame, depth: int, scores: pl.DataFrame) -> pl.DataFrame:
+def joined(run: pl.DataFrame, depth: int | pl.Expr, scores: pl.DataFrame) -> pl.DataFrame:
     """Return lists with scores of their top docs in place of their own, best first."""
     both = run.drop("score").join(scores.select(*SCORED), on=trec.PAIR, how="left")
     both = both.with_columns(pl.when(pl.col("rank") <= depth).then("score"))
@@ -480,8 +503,18 @@ def _sizes(top: pl.DataFrame, qrels: pl.DataFrame, level: int) -> pl.DataFrame:
     return columns.unpivot(index="query_id", variable_name="measure", value_name="value")
 
 
-def best_depth(curve: pl.DataFrame, name: str, depth: Depth, source: Path) -> Record:
-    """Return the record of the depth of a run that is chosen from a grid."""
+def best_depth(
+    curve: pl.DataFrame,
+    name: str,
+    depth: Depth,
+    source: Path,
+    listed: Iterable[str] = (),
+    fold: Sequence[Path] | None = None,
+) -> Record:
+    """Return the record of the depth of a run that is chosen from a grid, for each fold if any.
+
+    `listed` are the queries that the run has lists of.
+    """
     measure, grid = str(depth.measure), list(dict.fromkeys(depth.grid or []))
     of_run = curve.filter(run=name, measure=measure)
     values = [of_run.filter(depth=tried)["value"].to_list() for tried in grid]
@@ -489,7 +522,8 @@ def best_depth(curve: pl.DataFrame, name: str, depth: Depth, source: Path) -> Re
         missing = grid[values.index([])]
         raise ResiduumError(f"{source}: no {measure} of {name} at depth {missing}")
     query_ids = of_run.filter(depth=grid[0])["query_id"].to_list()
-    return choose([{"depth": tried} for tried in grid], np.array(values), query_ids, measure)
+    folds = folds_of(depth, listed, query_ids, fold)
+    return choose([{"depth": tried} for tried in grid], np.array(values), query_ids, measure, folds)
 
 
 if __name__ == "__main__":

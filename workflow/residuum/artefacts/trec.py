@@ -74,8 +74,8 @@ def by_score(scores: pl.DataFrame, last: bool = False) -> pl.DataFrame:
     return ordered.with_columns(POSITION.alias("rank"))
 
 
-def cut(run: pl.DataFrame, depth: int) -> pl.DataFrame:
-    """Return the docs of a run down to a rank."""
+def cut(run: pl.DataFrame, depth: int | pl.Expr) -> pl.DataFrame:
+    """Return the docs of a run down to a rank, or down to that of each line."""
     return run.filter(pl.col("rank") <= depth)
 
 

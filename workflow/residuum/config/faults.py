@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from residuum.cli.errors import unknown
 from residuum.config import measures
-from residuum.config.registry import Registry, SplitId
+from residuum.config.registry import Registry, SplitId, on_queries
 from residuum.config.schema.backbones import Backbone
 from residuum.config.schema.base import (
     OWN,
@@ -50,6 +50,7 @@ from residuum.pages.entries import Printed, parts_of
 from residuum.pages.kinds import FAULTS
 
 Fault = tuple[str, str]  # key, what is wrong
+OF_QUERIES = {"function": "tuned", "rerank": "depth"}  # keys of what is chosen on queries
 WITH_NUMBERS = ("row", "column", "series", "panel")  # the parts of a page that hold numbers
 
 
@@ -258,7 +259,7 @@ def _unjudged(registry: Registry) -> Iterator[str]:
         known = on and on.split in getattr(registry.datasets.get(on.dataset), "splits", ())
         if on and known and chosen and (lacking := registry.lacks(on, chosen)):
             text = f"{'/'.join(on)} has no {lacking}, but {chosen} reads them"
-            key = "tuned.measure" if system.kind == "function" else "interpolation.measure"
+            key = f"{OF_QUERIES.get(system.kind, 'interpolation')}.measure"
             yield f"{registry.at('system', name, key)}: {key}: {text}"
 
 
@@ -304,7 +305,7 @@ def system_faults(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
             if first.system in registry.systems and registry.external_behind(first.system):
                 text = f"'{first.system}' has a run for each seed, and candidates are one list"
                 yield "parts", f"{text}; name an external system with one file"
-    if isinstance(entry, FusionSystem | FunctionSystem):
+    if isinstance(entry, FusionSystem | FunctionSystem | RerankSystem):
         yield from _nested_folds(registry, entry)
     if isinstance(entry, DenseSystem) and entry.first:
         model = registry.models.get(entry.model)
@@ -333,13 +334,16 @@ def _seed_faults(registry: Registry, key: str, reranker: object) -> Iterator[Fau
         yield key, f"seed: {name} is not trained here; leave it out"
 
 
-def _nested_folds(registry: Registry, entry: FusionSystem | FunctionSystem) -> Iterator[Fault]:
+def _nested_folds(
+    registry: Registry, entry: FusionSystem | FunctionSystem | RerankSystem
+) -> Iterator[Fault]:
     """Yield parts that choose by folds of the searched split below a choice by drawn folds."""
-    key = "tuned.folds" if isinstance(entry, FunctionSystem) else "interpolation.folds"
-    setting = entry.tuned if isinstance(entry, FunctionSystem) else entry.interpolation
+    setting = on_queries(entry)
     if setting is None or not setting.drawn:
         return
-    for part in (name for name in entry.parts if name in registry.systems):
+    key = f"{OF_QUERIES.get(entry.kind, 'interpolation')}.folds"
+    parts = [entry.first_stage] if isinstance(entry, RerankSystem) else entry.parts
+    for part in (name for name in parts if name in registry.systems):
         for name in registry.made_from(part):
             if _chooses_by_folds(registry, name):
                 text = f"'{name}' chooses by folds of the searched split, too: its scores of the "

@@ -47,7 +47,7 @@ from residuum.config.schema.scales import (
     Scale,
     Start,
 )
-from residuum.config.schema.settings import Interpolation, TunedParameter
+from residuum.config.schema.settings import Depth, Interpolation, TunedParameter
 from residuum.config.schema.sources import Segmented
 from residuum.config.schema.sweeps import Sweep
 from residuum.config.schema.systems import (
@@ -565,12 +565,9 @@ class Registry:
         """Return the role of a system's tuning split, or None if nothing is tuned."""
         return next((name for ref, name in self._named[system] if ref.use == "tuning"), None)
 
-    def on_queries(self, system: str) -> Interpolation | TunedParameter | None:
-        """Return the weight of a fusion or a hybrid, or the tuned parameter of a function."""
-        entry = self.systems[system]
-        if isinstance(entry, FusionSystem | HybridSystem):
-            return entry.interpolation
-        return entry.tuned if isinstance(entry, FunctionSystem) else None
+    def on_queries(self, system: str) -> Interpolation | TunedParameter | Depth | None:
+        """Return what a system chooses on queries: a weight, a function's parameter, a depth."""
+        return on_queries(self.systems[system])
 
     def trained_behind(self, system: str) -> list[str]:
         """Return the models, trained once per seed, of a system and of all its parts."""
@@ -658,3 +655,12 @@ class Registry:
         for grouping, role in page.grouped_by():
             if isinstance(halves := self.groupings.get(grouping), Halves):
                 yield role, halves.measure
+
+
+def on_queries(entry: System) -> Interpolation | TunedParameter | Depth | None:
+    """Return what a system chooses on queries: a weight, a function's parameter, a depth."""
+    if isinstance(entry, RerankSystem):
+        return entry.depth
+    if isinstance(entry, FusionSystem | HybridSystem):
+        return entry.interpolation
+    return entry.tuned if isinstance(entry, FunctionSystem) else None

@@ -71,6 +71,20 @@ def every(results: Path, graph: provenance.Graph) -> Iterator[tuple[str, Judged,
         yield name, page, [_cell(results, name, line, page, graph) for line in lines.values()]
 
 
+def page_of(results: Path, graph: provenance.Graph, page: str) -> tuple[Judged, list[Cell]]:
+    """Return a page whose TSV has a line per number, named <paper>/<page>, and its numbers.
+
+    An unknown page raises ResiduumError.
+    """
+    pages = {
+        "/".join(parts_of(Path(path).stem)): (job, cells)
+        for path, job, cells in every(results, graph)
+    }
+    if page not in pages:
+        raise ResiduumError(f"{results}: {unknown('page', page, pages)}")
+    return pages[page]
+
+
 def bound(results: Path, path: str, graph: provenance.Graph) -> Judged:
     """Return a page, rebuilt from the spec in the manifest of its TSV; `path` is below results."""
     spec = graph.manifest(path).spec

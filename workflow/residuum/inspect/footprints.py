@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from residuum.artefacts.manifest import FOLDER
-from residuum.cli.errors import ResiduumError, unknown
+from residuum.cli.errors import ResiduumError
 from residuum.inspect import addressing, provenance
 from residuum.inspect.addressing import PATHS, Cell
-from residuum.pages.entries import parts_of
 from residuum.wiring.paths import Template
 
 INDEXES = PATHS.index, PATHS.embeddings  # what searches read of a collection
@@ -94,14 +93,9 @@ def footprints(results: Path, page: str) -> list[Footprint]:
     numbers.
     """
     graph = provenance.read(results)
-    pages = {
-        "/".join(parts_of(Path(path).stem)): cells
-        for path, _, cells in addressing.every(results, graph)
-    }
-    if page not in pages:
-        raise ResiduumError(f"{results}: {unknown('page', page, pages)}")
+    _, cells = addressing.page_of(results, graph, page)
     sizes = Sizes(results, graph)
-    if made := [one for cell in pages[page] if (one := sizes.of(cell))]:
+    if made := [one for cell in cells if (one := sizes.of(cell))]:
         return made
     text = "no number of a table whose search reads an index that is here"
     raise ResiduumError(f"{results}: {page}: {text}. Indexes may have been deleted")

@@ -209,14 +209,13 @@ class Watch:
         system = command.parse_spec(DenseSystem, made.spec)
         lists, seconds = list[pl.DataFrame](), Seconds()
         for split in made.options["--split"]:
-            searched = [
-                self._made(path) for path in made.paths("--hits") if hits.holds(path, split)
-            ]
+            folders = [path for path in made.paths("--hits") if hits.holds(path, split)]
+            searched, parts = [*map(self._made, folders)], list[pl.DataFrame]()
             [queries] = {path for one in searched for path in one.paths("--queries")}
-            if not self._queries.intersection(shards.read(queries / split)[0]):
+            asked = _only(shards.read(queries / split), self._queries)
+            if not asked[0]:
                 continue  # a fold without any
             seconds |= self._encoded(self._made(queries), split)
-            asked, parts = _only(shards.read(queries / split), self._queries), list[pl.DataFrame]()
             for one in searched:
                 best, took = self._best_of_shard(one, split, system.k, asked)
                 parts += best
@@ -259,17 +258,14 @@ class Watch:
         snapshot, asking = made.one("--snapshot"), made.paths("--asking")
         weights = encode.at(model, int(snapshot) if snapshot else None)
         encoder = Encoder.load(asker(asking[0] if asking else weights), made.device())
-        texts, size = (
-            trec.read_queries(dict(made.named("--split"))[split]),
-            made.one("--batch-size"),
-        )
+        texts = trec.read_queries(dict(made.named("--split"))[split])
+        size = int(made.options["--batch-size"][0])
 
         def encoded(batch: Sequence[str]) -> None:
-            encoder.vectors([texts[query_id] for query_id in batch], "query", int(size or 1))
+            encoder.vectors([texts[query_id] for query_id in batch], "query", size)
 
-        return {
-            ("encode", f"{made.below}/{split}"): self._clocked(self._batches(texts), encoded)[1]
-        }
+        _, took = self._clocked(self._batches(texts), encoded)
+        return {("encode", f"{made.below}/{split}"): took}
 
     def _hybrid(self, made: Made) -> Answer:
         system = command.parse_spec(HybridSystem, made.spec)
@@ -368,7 +364,7 @@ class Watch:
         from residuum.neural.tokens import windows_of
 
         [run], [record] = made.paths("--run"), made.paths("--record")
-        depth = int(Record.read(record).choices[0].setting["depth"])
+        chosen = Record.read(record)
         first, scoring = self.answer(run), self._made(made.paths("--scores")[0])
         if len(scoring.options["--model"]) > 1:
             raise ResiduumError("a reranker of folds cannot be timed")
@@ -383,17 +379,17 @@ class Watch:
             scoring.device(),
         )
         [corpus], windows = scoring.paths("--corpus"), windows_of(scoring.one("--windows"))
-        wanted = {*trec.cut(first.lists, depth)["doc_id"]}
+        wanted = {*trec.cut(first.lists, rerank.deepest(chosen))["doc_id"]}
         every = ((record["doc_id"], record) for record in contracts.read_docs(corpus))
         records = {doc_id: record for doc_id, record in every if doc_id in wanted}
         texts = _Held(self._texts(scoring.paths("--queries")), records)
 
         def order(lists: pl.DataFrame) -> pl.DataFrame:
+            depth = rerank.depths_of(lists, chosen, record)
             pairs = trec.cut(lists, depth).select(trec.PAIR)
-            parts = rerank.scored_parts(
-                pairs, model, texts, job.batch_size, job.part_pairs, windows
-            )
-            return rerank.reranked(rerank.joined(lists, depth, pl.concat(parts)), depth)
+            sizes = job.batch_size, job.part_pairs
+            scored = pl.concat(rerank.scored_parts(pairs, model, texts, *sizes, windows))
+            return rerank.reranked(rerank.joined(lists, depth, scored), depth)
 
         batches = self._batches(first.lists["query_id"])
         lists, took = self._clocked((first.of(batch) for batch in batches), order)

@@ -23,7 +23,6 @@ from residuum.inspect.addressing import PATHS, Cell
 from residuum.inspect.searching import Sample, Watch
 from residuum.inspect.text import by_reason
 from residuum.pages import drawing, layout
-from residuum.pages.entries import parts_of
 from residuum.pages.layout import Layout, TextCell
 
 FIRST = 10  # docs that are compared with those of the run
@@ -102,13 +101,7 @@ def measured(
     column, and where no system can be run anew.
     """
     graph = provenance.read(results)
-    pages = {
-        "/".join(parts_of(Path(path).stem)): (job, cells)
-        for path, job, cells in addressing.every(results, graph)
-    }
-    if page not in pages:
-        raise ResiduumError(f"{results}: {unknown('page', page, pages)}")
-    job, cells = pages[page]
+    job, cells = addressing.page_of(results, graph, page)
     searches = [
         (one, search, run)
         for one in cells
@@ -123,7 +116,7 @@ def measured(
         raise ResiduumError(f"{page}: {unknown('column of one search', name, headers)}")
     runs = [one for one in searches if one[0].line.column == name]
     split = str(runs[0][0].line.split_ref)
-    judged = sorted({*trec.read_qrels(_qrels(results, runs[0][2]))["query_id"]})
+    judged = sorted({*trec.read_metrics(results / runs[0][0].roots[0])["query_id"]})
     asked = judged[:: -(-len(judged) // sample.queries)]
     watch = Watch(results, graph, asked, sample)
     made, remarks = list[Timed](), list[tuple[str, str]]()
@@ -155,11 +148,6 @@ def _run(graph: provenance.Graph, cell: Cell) -> str | None:
     """Return the run of a number's first seed, below the results."""
     parents = graph[cell.roots[0]].parents if cell.roots else ()
     return next((path for path in parents if PATHS.run.parse(path)), None)
-
-
-def _qrels(results: Path, run: str) -> Path:
-    parsed = PATHS.run.parse(run) or {}
-    return results / PATHS.qrels.fill(dataset=parsed["dataset"], split=parsed["split"])
 
 
 def _other_docs(run: Path, lists: pl.DataFrame) -> int:

@@ -31,7 +31,6 @@ from residuum.config.schema.systems import (
     FunctionSystem,
     HybridSystem,
     LexicalSystem,
-    RerankSystem,
     System,
 )
 from residuum.wiring.memo import memoised
@@ -99,8 +98,9 @@ def _system(registry: Registry, system: str, split_id: SplitId | None, hub: Hub)
             yield from _untrained(registry, player.model, split_id, hub)
         else:
             yield from _start(registry, player, name, dataset, hub)
-        if split_id and isinstance(player, FromModel):
-            yield why_not_by_folds(registry, entry, player.model, split_id)
+        if isinstance(player, FromModel):
+            for at in filter(None, split_ids):
+                yield why_not_by_folds(registry, entry, player.model, at)
 
 
 def _by_folds(registry: Registry, system: HybridSystem, dataset: str) -> str | None:
@@ -253,8 +253,6 @@ def why_not_by_folds(
     trained = f"{name} is trained for each fold of {'/'.join(registry.train_split(model))}"
     if isinstance(system, LexicalSystem):
         return f"{trained}, and an index has the weights of one"
-    if isinstance(system, RerankSystem) and system.depth.fixed() is None:
-        return f"{trained}, and a depth is not chosen for each fold"
     if any(
         registry.folds(registry.model_for(m, split_id.dataset)) for m in registry.mined_models(name)
     ):

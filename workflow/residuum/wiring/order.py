@@ -1,6 +1,6 @@
 """Which of the jobs that are ready starts first.
 
-Usage: `Order(workflow, pages, seconds).apply()` once all rules are read.
+Usage: `Order(workflow, papers, seconds).apply()` once all rules are read.
 """
 
 import sys
@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from graphlib import TopologicalSorter
 from heapq import heappop, heappush
+from itertools import accumulate
 from typing import Any
 
 from residuum.wiring.base import Workflow
@@ -22,27 +23,28 @@ Key = tuple[str, frozenset[tuple[str, str]]]  # a job's rule and wildcards
 
 
 class Order:
-    """A job that the earliest page needs starts first, unless the last page would then be late.
+    """A job that the earliest page needs starts first, unless a paper's last page would be late.
 
     So the first paper's pages stand long before the last job ends, and no long chain of jobs is
     left for the end, when all other cores are idle. In the order of pages, and of one page by the
     chain of jobs behind each, every job gets a time: when cores and cards would be free for it. The
-    time is earlier if the chain would otherwise end after all work could have been done.
+    time is earlier if the chain would otherwise end after all work of its paper, and of the papers
+    before, could have been done.
 
-    `pages` returns the outputs of pages in the order in which they are wanted. It is called when
-    the graph stands, since nobody knows before whether it is a dry run. `seconds` returns what
-    models take in a job; all else counts as SHORT, since its estimates are too long at small
-    scales. Snakemake asks a rule for the priority of each job, and has no word for "as urgent as
-    what needs it".
+    `papers` returns the outputs of each paper's pages in the order in which they are wanted. It is
+    called when the graph stands, since nobody knows before whether it is a dry run. `seconds`
+    returns what models take in a job; all else counts as SHORT, since its estimates are too long at
+    small scales. Snakemake asks a rule for the priority of each job, and has no word for "as urgent
+    as what needs it".
     """
 
     def __init__(
         self,
         workflow: Workflow,
-        pages: Callable[[], Sequence[str]],
+        papers: Callable[[], Sequence[Sequence[str]]],
         seconds: Callable[[Job], float],
     ) -> None:
-        self._workflow, self._pages, self._seconds = workflow, pages, seconds
+        self._workflow, self._papers, self._seconds = workflow, papers, seconds
 
     def apply(self) -> None:
         """Give each rule a priority; a Snakemake that takes no function for it is left alone."""
@@ -58,16 +60,23 @@ class Order:
         """The number of jobs whose time is not before a job's, by job."""
         seconds = {job: SHORT + self._seconds(job) for job in self._workflow.dag.needrun_jobs()}
         needs = {job: [n for n in self._needs(job) if n in seconds] for job in seconds}
-        chains, page_of = _longest(needs, seconds), self._first_pages(needs)
+        chains, papers = _longest(needs, seconds), self._papers()
+        page_of = self._first_pages(needs, [page for pages in papers for page in pages])
         last = len(seconds)
         in_order = sorted(seconds, key=lambda job: (page_of.get(job, last), -chains[job]))
         limits = self._limits()
         takes = {job: _takes(job, limits) for job in seconds}
         starts = _starts(in_order, needs, seconds, takes, limits)
-        work = [sum(seconds[j] * takes[j][n] for j in seconds) / limits[n] for n in (0, 1)]
-        end = max([*work, *chains.values()])
         if limits[0] > 1:  # one core is never idle
-            starts = {job: min(starts[job], end - MARGIN * chains[job]) for job in seconds}
+            wanted = {job: (len(papers), start) for job, start in starts.items()}
+            for number, end in reversed([*enumerate(accumulate(map(len, papers)))]):
+                some = {job: seconds[job] for job in seconds if page_of.get(job, end) < end}
+                latest = _latest(some, needs, takes, limits)
+                wanted |= {job: (number, min(starts[job], latest[job])) for job in some}
+            in_order.sort(key=wanted.__getitem__)
+            starts = _starts(in_order, needs, seconds, takes, limits)
+            latest = _latest(seconds, needs, takes, limits)
+            starts = {job: min(starts[job], latest[job]) for job in seconds}
         by_time = sorted(in_order, key=starts.__getitem__)
         return {_key(job): last - number for number, job in enumerate(by_time)}
 
@@ -79,11 +88,13 @@ class Order:
     def _needs(self, job: Job) -> Sequence[Job]:
         return list(self._workflow.dag.dependencies.get(job, ()))
 
-    def _first_pages(self, needs: Mapping[Job, Sequence[Job]]) -> dict[Job, int]:
+    def _first_pages(
+        self, needs: Mapping[Job, Sequence[Job]], pages: Sequence[str]
+    ) -> dict[Job, int]:
         """Return the number of the earliest page that needs a job, by job."""
         made_by = {str(path): job for job in needs for path in job.output}
         found: dict[Job, int] = {}
-        for number, page in enumerate(self._pages()):
+        for number, page in enumerate(pages):
             stack = [made_by[page]] if page in made_by else []
             while stack:
                 job = stack.pop()
@@ -143,6 +154,22 @@ def _starts(
             if not lacks[job]:
                 heappush(ready[takes[job]], number_of[job])
     return starts
+
+
+def _latest(
+    seconds: Mapping[Job, float],
+    needs: Mapping[Job, Sequence[Job]],
+    takes: Mapping[Job, Slots],
+    limits: Slots,
+) -> dict[Job, float]:
+    """Return when each of some jobs starts at the latest, so that all may end as soon as they can.
+
+    The others that they need are among them.
+    """
+    chains = _longest({job: needs[job] for job in seconds}, seconds)
+    work = [sum(seconds[j] * takes[j][n] for j in seconds) / limits[n] for n in (0, 1)]
+    end = max([*work, *chains.values()])
+    return {job: end - MARGIN * chain for job, chain in chains.items()}
 
 
 def _longest(needs: Mapping[Job, Sequence[Job]], seconds: Mapping[Job, float]) -> dict[Job, float]:

@@ -59,11 +59,12 @@ class Pages(Part):
         kept = (self.paths.times.fill(page=page) for page in tables)
         return [path for path in kept if Path(path).is_file()]
 
-    def in_order(self) -> list[str]:
-        """Return the same pages as they are wanted: by the order of papers in `papers`."""
-        papers, made = self.registry.config.papers, self._can_be_made()
-        pages = sorted(made, key=lambda page: papers.index(parts_of(page)[0]))
-        return [made[page] for page in pages]
+    def in_order(self) -> list[list[str]]:
+        """Return the same pages, by paper, in the order of papers in `papers`."""
+        by_paper: dict[str, list[str]] = {paper: [] for paper in self.registry.config.papers}
+        for page, path in self._can_be_made().items():
+            by_paper[parts_of(page)[0]].append(path)
+        return [*by_paper.values()]
 
     def _can_be_made(self) -> dict[str, str]:
         """Return the Markdown of each page that can be made, by kind."""

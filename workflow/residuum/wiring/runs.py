@@ -56,10 +56,9 @@ def tuning_split(registry: Registry, system: str, split_id: SplitId) -> SplitId 
     parameters are recorded on the run's own split. Return None if nothing is chosen.
     """
     entry = registry.systems[system]
-    if registry.on_queries(system):
-        return registry.tune_split(system, split_id)
-    written = entry.kind == "rerank" or (isinstance(entry, LexicalSystem) and entry.tunes_rm3)
-    return split_id if written else None
+    if entry.kind == "rerank" or (isinstance(entry, LexicalSystem) and entry.tunes_rm3):
+        return split_id
+    return registry.tune_split(system, split_id) if registry.on_queries(system) else None
 
 
 class Runs(Part):
@@ -77,8 +76,11 @@ class Runs(Part):
 
     def folds(self, wildcards: Wildcards) -> list[str]:
         """Return the queries of the folds that a split names."""
-        split = self.registry.datasets[wildcards.dataset].splits[wildcards.split]
-        split_ids = [SplitId(wildcards.dataset, fold) for fold in split.folds]
+        return self._folds(split_id_of(wildcards))
+
+    def _folds(self, split_id: SplitId) -> list[str]:
+        split = self.registry.datasets[split_id.dataset].splits[split_id.split]
+        split_ids = [SplitId(split_id.dataset, fold) for fold in split.folds]
         return [self.fill(self.paths.queries, split_id) for split_id in split_ids]
 
     def residual_of(self, wildcards: Wildcards) -> list[str]:
@@ -237,7 +239,7 @@ class Runs(Part):
         return specs.canonical_json({"depths": grids, "measures": sorted(filter(None, measures))})
 
     def cut(self, wildcards: Wildcards) -> dict[str, str | list[str]]:
-        """Return the inputs of a reranked run: first stage's run, scores, tuning depth curve.
+        """Return the inputs of a reranked run: first stage's run, scores, depth curve, folds.
 
         Raises ResiduumError if no chosen paper shows the system on the dataset.
         """
@@ -258,6 +260,7 @@ class Runs(Part):
         }
         if tune:
             inputs["curve"] = self.fill(self.paths.depth_curve, tune, reranker=reranker)
+            inputs |= {"folds": folds} if (folds := self._folds(tune)) else {}
         return inputs
 
 

@@ -136,20 +136,24 @@ class TunedParameter(OnQueries):
 Deep = Positive | Literal["largest"]
 
 
-class Depth(Setting[Deep, Annotated[list[Positive], Field(min_length=1)]]):
+class Depth(Setting[Deep, Annotated[list[Positive], Field(min_length=1)]], OnQueries):
     """How deep a first stage is reranked: a value, or a grid and the queries it is chosen on.
 
-    The value `largest` is the largest depth of the grid, which a scale's budget may change.
+    These are a tuning split, or with `folds` and `seed` the searched queries: each fold gets the
+    depth that is best on the others. The value `largest` is the largest depth of the grid, which a
+    scale's budget may change.
     """
 
-    tune_on: base.TuningRole | None = Field(None, description="role of the tuning split")
+    tuned_by: ClassVar[tuple[str, ...]] = ("grid", "measure")
+
     measure: base.JudgedMeasure | None = None
 
     def check(self) -> None:
         if self.value != "largest":
             super().check()
-        elif self.grid is None or self.tune_on or self.measure:
-            raise ValueError("value largest goes with a grid, without tune_on and measure")
+            self.refuse_unless(chosen=self.value is None)
+        elif self.grid is None or self.measure or {self.tune_on, self.folds, self.seed} != {None}:
+            raise ValueError("value largest goes with a grid, without tune_on, folds and measure")
 
     def fixed(self) -> int | None:
         """Return the depth if it is not tuned, or None."""

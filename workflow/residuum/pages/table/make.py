@@ -7,6 +7,7 @@ rendering.
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import Annotated
 
 import typer
@@ -170,8 +171,15 @@ def _with_depth(
         )
     if not chosen:
         return replace(cell, not_run=NO_DEPTH)
-    depths = [float(record.choices[0].setting["depth"]) for record in chosen.values()]
+    depths = [_mean_depth(record) for record in chosen.values()]
     return cell.measured_as(depths, next(iter(chosen.values())).queries)
+
+
+def _mean_depth(record: Record) -> float:
+    """Return the depth that was chosen; of folds, the mean over their judged queries."""
+    depths = [float(choice.setting["depth"]) for choice in record.choices]
+    weights = [choice.queries for choice in record.choices] if record.fold_of else None
+    return fmean(depths, weights)
 
 
 def number(cell: GridCell, digits: int, signed: bool = False) -> str:
