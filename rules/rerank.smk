@@ -58,7 +58,7 @@ rule rerank_depths:
 
 
 rule rerank_cut:
-    """Rerank a run down to the depth that is best on the tuning split, or fixed."""
+    """Rerank a run down to a fixed depth, or to that which is best on queries of a split."""
     input:
         unpack(WIRING.runs.cut),
     output:

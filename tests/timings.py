@@ -21,6 +21,5 @@ def phases_of_runs(results, split, *names):
             made = answer.lists.select(trec.READ).sort("query_id", "rank")
             kept = run.filter(run["query_id"].is_in(asked)).sort("query_id", "rank")
             assert made.equals(kept), (name, at_once)
-            assert all(took > 0 for took in answer.seconds.values()), (name, answer.seconds)
         phases[name] = {*answer.phases()}
     return phases

@@ -63,7 +63,8 @@ def test_encodings_of_a_collection_are_indexes_and_others_are_not(path, counts):
 
 
 @pytest.mark.parametrize(
-    "change", [{"derived": "residual"}, {"over": "drawn"}, {"change_from": "base"}]
+    "change",
+    [{"derived": "residual"}, {"over": "drawn"}, {"change_from": "base"}, {"measure": "depth"}],
 )
 def test_a_number_of_more_than_one_search_has_no_size(results, change):
     graph = provenance.read(results)

@@ -7,7 +7,6 @@ import polars as pl
 import pytest
 
 import residuum as rs
-from residuum import __main__ as main
 from residuum.artefacts import times, trec
 from residuum.artefacts.termvectors import TermVectors
 from residuum.cli.errors import ResiduumError
@@ -78,26 +77,31 @@ def test_what_two_parts_share_counts_once_and_phases_add_up():
     }  # fmt: skip
 
 
+SAMPLE = Sample(queries=12, at_once=4, repeats=3, threads=2)
+
+
+def times_of(*made):
+    return Times("toy/table1", "rr", "dev RR@10", made, SAMPLE, "a machine", ["Remark."])
+
+
 def test_a_page_has_the_medians_of_sums_and_the_phases():
     """All phases of a repeat are added before the median is taken: 11, 7, 9 ms have 9."""
     phases = {"search": np.array([10.0, 2.0, 5.0]), "fuse": np.array([1.0, 5.0, 4.0])}
     alone = Timed("bm25", "BM25", 0.25, {"search": np.array([2.0, 123.4, 3.0])})
-    made = Times(
-        "toy/table1", "rr", "RR@10", [Timed("both", "Both", 0.5, phases), alone], ["Said."]
-    )
+    made = times_of(Timed("both", "Both", 0.5, phases), alone)
     lines = made.table().rows_by_key("row", named=True, unique=True)
     assert (lines["both"]["ms"], lines["both"]["least_ms"], lines["both"]["most_ms"]) == (9, 7, 11)
     assert (lines["both"]["search_ms"], lines["both"]["fuse_ms"]) == (5, 4)
     assert lines["bm25"]["ms"] == 3 and lines["bm25"]["fuse_ms"] == 0
+    how = [lines["bm25"][name] for name in ("queries", "at_once", "repeats", "threads", "machine")]
+    assert how == [12, 4, 3, 2, "a machine"]
     page = made.layout()
-    assert page.header == ["System", "RR@10", "ms a query", "least to most", "search", "fuse"]
+    assert page.header == ["System", "dev RR@10", "ms a query", "least to most", "search", "fuse"]
     assert [cell.text for cell in page.rows[1]] == ["BM25", "0.2500", "3", "2 to 123", "3", ""]
     (plot,) = made.plots()
     (ax,) = timing.drawing.figure_of([plot]).axes
-    assert [(line.get_xdata()[0], line.get_ydata()[0]) for line in ax.lines] == [
-        (9, 0.5),
-        (3, 0.25),
-    ]
+    points = [(line.get_xdata()[0], line.get_ydata()[0]) for line in ax.lines]
+    assert points == [(9, 0.5), (3, 0.25)]
 
 
 def test_only_the_vectors_of_some_texts_are_taken():
@@ -114,9 +118,10 @@ def test_only_the_vectors_of_some_texts_are_taken():
 def test_a_search_that_gives_other_docs_than_the_run_is_seen(tmp_path):
     run = tmp_path / "run.trec.gz"
     trec.write_run(run, lists("a", "b", "c"), "run")
-    assert timing._other_docs(run, lists("a", "b")) == 0
+    assert timing._other_docs(run, lists("a", "b"), "ab") == 0
     other = lists("b").with_columns(pl.col("doc_id").reverse())
-    assert timing._other_docs(run, pl.concat([lists("a"), other, lists("x")])) == 2
+    assert timing._other_docs(run, pl.concat([lists("a"), other, lists("x")]), "abx") == 2
+    assert timing._other_docs(run, lists("a"), "ab") == 1, "a query that lost its list"
 
 
 @pytest.mark.parametrize(
@@ -124,7 +129,7 @@ def test_a_search_that_gives_other_docs_than_the_run_is_seen(tmp_path):
     [
         ("toy/table9", None, "no page 'toy/table9'; known: toy/table1"),
         ("toy/table1", "ndcg", "no column of one search 'ndcg'"),
-        ("toy/table1", None, "no system was timed"),
+        ("toy/table1", None, r"no system was timed: \S+ was made by no command \(Base"),
     ],
 )
 def test_what_cannot_be_timed_is_said(results, page, column, fault):
@@ -133,30 +138,66 @@ def test_what_cannot_be_timed_is_said(results, page, column, fault):
         rs.time(results, page, column=column)
 
 
-def test_an_environment_without_what_searches_need_is_told_where_to_run(monkeypatch, tmp_path):
+@pytest.mark.parametrize("name", ["queries", "at_once", "repeats", "threads"])
+def test_numbers_below_one_are_refused(results, name):
+    with pytest.raises(ResiduumError, match=f"{name}: 0 is below 1"):
+        rs.time(results, "toy/table1", **{name: 0})
+
+
+def watch_of(tmp_path, **commands):
+    """Return a watch of artefacts that are made by commands: path below results, and command."""
+    made = {
+        path: SimpleNamespace(
+            module=command.split()[0], environment={"command": f"python -m {command}"}
+        )
+        for path, command in commands.items()
+    }
+    return Watch(tmp_path, SimpleNamespace(manifest=made.__getitem__), ["a"], Sample())
+
+
+DENSE = """residuum.dense gather --hits r/hits/one --split dev --output r/x --spec \
+'{"kind": "dense", "model": "m", "k": 5}'"""
+
+
+@pytest.mark.parametrize(
+    ("command", "fault"),
+    [
+        ("residuum.external accept --output r/x", "a run of residuum.external cannot be timed"),
+        (DENSE, "hits: no hits of dev"),
+    ],
+)
+def test_a_run_that_cannot_be_made_anew_says_why(tmp_path, command, fault):
+    with pytest.raises(ResiduumError, match=fault):
+        watch_of(tmp_path, x=command).answer(tmp_path / "x")
+
+
+def test_an_environment_without_what_searches_need_is_told_where_to_run(results, monkeypatch):
     def lacking(*_):
         raise ModuleNotFoundError(name="faiss")
 
-    monkeypatch.setattr(timing, "report", lacking)
+    monkeypatch.setattr(Watch, "answer", lacking)
     where = "Run the command where Snakemake runs the jobs"
     with pytest.raises(ResiduumError, match=f"searches need faiss, which is not here. {where}"):
-        main.time_searches("toy/table1", tmp_path)
+        rs.time(results, "toy/table1")
 
 
-def test_the_report_shows_the_times_that_were_kept(results):
-    timings = results / "timings" / "systems"
-    timings.mkdir(parents=True)
-    made = Times("toy/table1", "rr", "dev RR@10", [
-        Timed("base", "Base", 0.25, {"search": np.array([2.0])}),
-        Timed("ours", "Ours", 0.5, {"search": np.array([2.0]), "fuse": np.array([1.0])}),
-    ], [])  # fmt: skip
-    times.write(timings / "toy-table1.tsv", made.table())
+def test_the_report_shows_the_times_that_were_kept_until_the_table_changes(results):
+    path = results / "timings" / "systems" / "toy-table1.tsv"
     read = folder.read(results)
     (sheet,) = [one for one in read.sheets if one.name == "toy-table1"]
+    values = {one.line.row: one.line.measured for one in sheet.cells if one.line.column == "rr"}
+    base = Timed("base", "Base", values["base"], {"search": np.array([2.0])})
+    phases = {"search": np.array([2.0]), "fuse": np.array([1.0])}
+    times.write(path, times_of(base, Timed("ours", "Ours", values["ours"], phases)).table())
     chart = charts.charts(read, sheet)[-1]
-    assert chart["title"] == "dev RR@10 by time" and chart["x"]["label"] == "ms a query"
+    assert chart["title"] == "dev RR@10 by time"
+    assert chart["x"]["label"] == "ms a query (4 at once, threads: 2, a machine)"
     points = {one["label"]: one["points"] for one in chart["series"]}
-    assert points == {"Base": [{"x": 2.0, "y": 0.25}], "Ours": [{"x": 3.0, "y": 0.5}]}
+    assert points == {
+        "Base": [{"x": 2.0, "y": values["base"]}], "Ours": [{"x": 3.0, "y": values["ours"]}],
+    }  # fmt: skip
+    times.write(path, times_of(base._replace(value=0.9)).table())
+    assert not [one for one in charts.charts(read, sheet) if "by time" in one["title"]]
 
 
 @pytest.mark.parametrize(
@@ -165,7 +206,7 @@ def test_the_report_shows_the_times_that_were_kept(results):
 def test_a_file_of_times_that_does_not_fit_is_named(tmp_path, old, new):
     path = tmp_path / "toy-table1.tsv"
     made = Timed("base", "Base", 0.25, {"search": np.array([2.0])})
-    times.write(path, Times("toy/table1", "rr", "RR@10", [made], []).table())
+    times.write(path, times_of(made).table())
     assert times.read(path)["ms"].to_list() == [2.0]
     path.write_text(path.read_text().replace(old, new))
     with pytest.raises(ResiduumError, match=r"toy-table1\.tsv"):

@@ -350,6 +350,7 @@ def test_a_folds_depth_is_chosen_on_the_other_folds_queries(made, folds):
         chosen[fold] = max(means, key=means.get)
     kept = Record.read(made / "tuning/tiny/all/deepest.json")
     assert [choice.setting["depth"] for choice in kept.choices] == [chosen["one"], chosen["two"]]
+    assert {q: kept.fold_of[q] for q in lists} == {q: int(q in folds["two"]) for q in lists}
     made_lists = trec.read_run(made / "runs/tiny/all/deepest.trec.gz")
     for (query,), docs in made_lists.group_by("query_id"):
         fold = "one" if query in folds["one"] else "two"

@@ -32,6 +32,8 @@ from conftest import ROOT
 from projects import PARTS, arguments, choose, copy_project, invoke, of_site, snakemake
 from residuum.artefacts import termvectors, trec
 from residuum.code.closure import Library, sha256
+from residuum.inspect import provenance
+from residuum.inspect.searching import Answer, Sample, Watch
 from residuum.tuning.choosing import Record
 from residuum.tuning.learned import Learned
 from timings import phases_of_runs
@@ -332,6 +334,11 @@ def test_systems_are_timed_by_searches_that_give_their_runs(project):
         "bm25-bert-base": {"search", "rerank"},
     }
     assert phases_of_runs(results, "generated-smoke/dev", *runs) == runs
+    second = {  # a second round, of which docs that the first one judged are left out
+        **{"bm25-fields": {"search"}, "bm25-rrf": {"search", "fuse"}},
+        "zero-shot.seed1": {*dense, "score", "fuse"},
+    }
+    assert phases_of_runs(results, "generated-articles-smoke/judged", *second) == second
     words = "time clear/table1 --results results/smoke --queries 20 --repeats 1"
     command = shlex.split(words)
     said = forking.run("residuum.__main__", command, os.environ, project, merged=True).stdout
@@ -347,6 +354,22 @@ def test_systems_are_timed_by_searches_that_give_their_runs(project):
     assert '<a href="files/clear-table1-time.pdf">PDF by time</a>' in page
     kept.unlink()
     snakemake(project)
+
+
+@pytest.mark.parametrize("at_once", [1, None])
+def test_a_query_without_a_hit_of_a_part_is_timed_as_the_others(project, at_once):
+    """Of two queries, BM25 loses all hits of one here; of the second watch both parts do."""
+    results, runs = project / "results" / "smoke", "runs/generated-smoke/dev"
+    names = [f"{name}.trec.gz" for name in ("bm25", "clear-embedding.seed1", "clear.seed1")]
+    lost, kept = sorted(trec.read_run(results / runs / names[0])["query_id"].unique())[:2]
+    for parts in (names[:1], names[:2]):
+        sample = Sample(at_once=at_once, repeats=1)
+        watch = Watch(results, provenance.read(results), [lost, kept], sample)
+        for name in parts:
+            lists = watch.answer(results / runs / name).of([kept])
+            watch._answers[f"{runs}/{name}"] = Answer(lists, {})
+        answer = watch.answer(results / runs / names[2])
+        assert {*answer.lists["query_id"]} == {kept, *([lost] if len(parts) == 1 else [])}
 
 
 def test_snakemake_reports_every_page_and_a_second_run_does_nothing(project, tmp_path):

@@ -4,6 +4,7 @@ Usage: `residuum --help`, or `python -m residuum --help`. Stages are commands of
 -m residuum.<stage>`. Imports what is heavy inside the verbs.
 """
 
+import os
 import sys
 from collections.abc import Iterable
 from datetime import datetime
@@ -214,17 +215,16 @@ def time_searches(
         int | None, typer.Option(help="queries answered together; default: all", min=1)
     ] = None,
     repeats: Annotated[int, typer.Option(help="how often each is timed", min=1)] = 3,
+    threads: Annotated[int, typer.Option(help="threads of every phase", min=1)] = 1,
     column: Annotated[str | None, typer.Option(help="id of a column; default: the first")] = None,
 ) -> None:
     """Time the systems of a table: encoding queries, searching, fusing, reranking."""
-    try:
-        from residuum.inspect import searching, timing
+    for library in ("POLARS_MAX", "OMP_NUM", "OPENBLAS_NUM", "MKL_NUM"):  # before they are loaded
+        os.environ[f"{library}_THREADS"] = str(threads)
+    from residuum.inspect import searching, timing
 
-        sample = searching.Sample(queries, at_once, repeats)
-        print(timing.report(results, page, sample, column))
-    except ModuleNotFoundError as error:
-        where = "Run the command where Snakemake runs the jobs"
-        raise ResiduumError(f"searches need {error.name}, which is not here. {where}") from None
+    sample = searching.Sample(queries, at_once, repeats, threads)
+    print(timing.report(results, page, sample, column))
 
 
 @app.command()

@@ -392,7 +392,8 @@ def cut(
     if fixed := system.depth.fixed():
         chosen = Record(choices=[Choice(setting={"depth": fixed})])
     elif curve:
-        listed = {q for part in trec.read_lists(run) for q in part["query_id"].unique()}
+        read = trec.read_lists(run) if system.depth.drawn else ()
+        listed = {query_id for part in read for query_id in part["query_id"].unique()}
         tried = trec.read_curve(curve)
         chosen = best_depth(tried, name, system.depth, curve, listed, fold)
     else:

@@ -281,18 +281,20 @@ def time(
     queries: int = 200,
     at_once: int | None = None,
     repeats: int = 3,
+    threads: int = 1,
     column: str | None = None,
 ) -> Times:
     """Time the systems of a table, as `residuum time` does.
 
     `page` is PAPER/PAGE, as clear/table1. `column` is one of its columns; by default the first.
     Systems run anew on this machine, with the indexes and models of the results; `at_once` queries
-    are answered together, by default all. Raises ResiduumError for an unknown page or column, and
-    where no system can be run anew.
+    are answered together, by default all. Polars and the libraries of linear algebra keep the
+    threads that they have. Raises ResiduumError for an unknown page or column, and where no system
+    can be run anew.
     """
     from residuum.inspect import searching, timing
 
-    sample = searching.Sample(queries, at_once, repeats)
+    sample = searching.Sample(queries, at_once, repeats, threads)
     return Times(timing.measured(Path(results), page, sample, column))
 
 

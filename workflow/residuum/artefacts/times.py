@@ -10,12 +10,15 @@ import polars as pl
 from residuum.artefacts import columns, files
 from residuum.artefacts.columns import Columns
 
+AXIS = "ms a query"
 PHASES = ("encode", "search", "score", "fuse", "rerank")  # of a search, in their order
 COLUMNS: Columns = {
     **dict.fromkeys(["row", "label", "column", "header"], pl.String),
     "value": pl.Float64,
     **dict.fromkeys(["ms", "least_ms", "most_ms"], pl.Float64),
     **{f"{phase}_ms": pl.Float64 for phase in PHASES},  # 0 where a search has no such phase
+    **dict.fromkeys(["queries", "at_once", "repeats", "threads"], pl.Int64),
+    "machine": pl.String,
 }
 
 

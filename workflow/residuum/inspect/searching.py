@@ -1,7 +1,7 @@
 """Run searches anew in memory, under a clock: which phase takes how long.
 
 Usage: `Watch(results, graph, queries, Sample()).answer(run)`. A search is run by the functions and
-settings of its stages, as manifests tell them. Indexes, vectors, models and texts are loaded before
+settings of its stages, as manifests tell them. Indexes, vectors, models and texts are opened before
 the clock starts, and no file is written under it.
 """
 
@@ -48,11 +48,19 @@ R = TypeVar("R")
 
 
 class Sample(NamedTuple):
-    """How many queries are timed, how many are answered at once, and how often."""
+    """How many queries are timed, how many are answered at once, how often, by how many threads."""
 
     queries: int = 200
     at_once: int | None = None  # all of them
     repeats: int = 3
+    threads: int = 1
+
+    def check(self) -> "Sample":
+        """Return the sample; a number below 1 raises ResiduumError."""
+        given = {name: value for name, value in self._asdict().items() if value is not None}
+        if low := [name for name, value in given.items() if value < 1]:
+            raise ResiduumError(f"{low[0]}: {given[low[0]]} is below 1")
+        return self
 
 
 class Answer(NamedTuple):
@@ -101,19 +109,6 @@ class Made(NamedTuple):
         """Return the value of an option that is given at most once."""
         return next(iter(self.options.get(option, [])), None)
 
-    @property
-    def threads(self) -> int:
-        """The number of threads."""
-        return int(self.one("--threads") or 1)
-
-    def device(self) -> "Device":
-        """Return the device on which a model computes."""
-        from residuum.neural import devices
-
-        names = ("device", "precision", "arithmetic")
-        device, precision, arithmetic = (str(self.one(f"--{name}")) for name in names)
-        return devices.choose(device, precision, self.threads, arithmetic)
-
 
 class Watch:
     """Runs searches anew for some queries of a split; what several systems share runs once."""
@@ -123,7 +118,10 @@ class Watch:
     ) -> None:
         self._results, self._graph, self._queries = results, graph, {*queries}
         self._at_once, self._repeats = sample.at_once or len(queries), sample.repeats
+        self._threads, self.cards = sample.threads, dict[str, None]()  # names of cards in use
         self._answers: dict[str, Answer] = {}
+        self._scored: dict[tuple[str, ...], Answer] = {}
+        self._encodings: dict[str, Seconds] = {}
         self._verbs: dict[tuple[str, str], Callable[[Made], Answer]] = {
             ("residuum.lexical", "search"): self._lexical,
             ("residuum.rm3", "tune"): self._lexical,
@@ -175,6 +173,23 @@ class Watch:
                 total[number] += time.perf_counter() - start
         return made, total / len(self._queries)
 
+    def _device(self, made: Made) -> "Device":
+        """Return the device on which a model computes."""
+        from residuum.neural import devices
+
+        names = ("device", "precision", "arithmetic")
+        device, precision, arithmetic = (str(made.one(f"--{name}")) for name in names)
+        chosen = devices.choose(device, precision, self._threads, arithmetic)
+        self._note(chosen.name)
+        return chosen
+
+    def _note(self, device: str) -> None:
+        """Keep the name of a card that is used."""
+        if device == "cuda":
+            import torch
+
+            self.cards[torch.cuda.get_device_name()] = None
+
     def _batches(self, query_ids: Iterable[str]) -> Iterator[list[str]]:
         return chunks(sorted(self._queries.intersection(query_ids)), self._at_once)
 
@@ -185,7 +200,7 @@ class Watch:
     def _lexical(self, made: Made) -> Answer:
         system = command.parse_spec(LexicalSystem, made.spec)
         [index] = made.paths("--index")
-        searcher = lexical.open_index(index, system, made.threads)
+        searcher = lexical.open_index(index, system, self._threads)
         residual = Residual(made.paths("--judged-before"))
         texts = self._texts(made.paths("--queries"))
         depth, fixed = system.k + residual.most, system.rm3.value if system.rm3 else None
@@ -203,13 +218,15 @@ class Watch:
             return trec.rank(residual.left(pl.concat(parts)), system.k)
 
         lists, seconds = self._clocked(self._batches(texts), search)
-        return Answer(pl.concat(lists), {("search", made.below): seconds})
+        return Answer(_together(lists), {("search", made.below): seconds})
 
     def _dense(self, made: Made) -> Answer:
         system = command.parse_spec(DenseSystem, made.spec)
         lists, seconds = list[pl.DataFrame](), Seconds()
         for split in made.options["--split"]:
             folders = [path for path in made.paths("--hits") if hits.holds(path, split)]
+            if not folders:
+                raise ResiduumError(f"{made.paths('--hits')[0].parent}: no hits of {split}")
             searched, parts = [*map(self._made, folders)], list[pl.DataFrame]()
             [queries] = {path for one in searched for path in one.paths("--queries")}
             asked = _only(shards.read(queries / split), self._queries)
@@ -220,23 +237,24 @@ class Watch:
                 best, took = self._best_of_shard(one, split, system.k, asked)
                 parts += best
                 seconds["search", f"{one.below}/{split}"] = took
-            every = pl.concat(parts)
+            every = _together(parts)
             batches = (_of(every, batch) for batch in self._batches(asked[0]))
             ranked, took = self._clocked(batches, lambda some: trec.rank(some, system.k))
             seconds["search", f"{made.below}/{split}"] = took
             lists += ranked
-        return Answer(pl.concat(lists), seconds)
+        return Answer(_together(lists), seconds)
 
     def _best_of_shard(
         self, made: Made, split: str, k: int, asked: Vectors
     ) -> tuple[list[pl.DataFrame], np.ndarray]:
         """Return the best docs of a shard, and the time of its search."""
         search = command.parse_spec(dense.Approximate, made.spec).root
-        use_threads(made.threads)
+        use_threads(self._threads)
         [folder] = made.paths("--embeddings")
         docs = shards.read(folder, "--first-passages" in made.options)
         sparse, given = isinstance(docs, TermVectors), str(made.one("--device"))
-        device = "cpu" if sparse else dense.device_of(given, made.threads, search)
+        device = "cpu" if sparse else dense.device_of(given, self._threads, search)
+        self._note(device)
         index = Index(docs, search, device)
         residual = Residual([path for name, path in made.named("--judged-before") if name == split])
 
@@ -249,6 +267,12 @@ class Watch:
 
     def _encoded(self, made: Made, split: str) -> Seconds:
         """Return the time of encoding queries."""
+        name = f"{made.below}/{split}"
+        if name not in self._encodings:
+            self._encodings[name] = {("encode", name): self._encode(made, split)}
+        return self._encodings[name]
+
+    def _encode(self, made: Made, split: str) -> np.ndarray:
         if made.verb != ("residuum.encode", "queries"):
             raise ResiduumError(f"vectors of queries by {made.verb[0]} cannot be timed")
         from residuum import encode
@@ -257,15 +281,14 @@ class Watch:
         [model] = made.paths("--model")
         snapshot, asking = made.one("--snapshot"), made.paths("--asking")
         weights = encode.at(model, int(snapshot) if snapshot else None)
-        encoder = Encoder.load(asker(asking[0] if asking else weights), made.device())
+        encoder = Encoder.load(asker(asking[0] if asking else weights), self._device(made))
         texts = trec.read_queries(dict(made.named("--split"))[split])
         size = int(made.options["--batch-size"][0])
 
         def encoded(batch: Sequence[str]) -> None:
             encoder.vectors([texts[query_id] for query_id in batch], "query", size)
 
-        _, took = self._clocked(self._batches(texts), encoded)
-        return {("encode", f"{made.below}/{split}"): took}
+        return self._clocked(self._batches(texts), encoded)[1]
 
     def _hybrid(self, made: Made) -> Answer:
         system = command.parse_spec(HybridSystem, made.spec)
@@ -292,7 +315,7 @@ class Watch:
 
         batches = zip(*(in_order(one, self._at_once) for one in asked), strict=True)
         lists, took = self._clocked(batches, search)
-        return Answer(pl.concat(lists), {**seconds, ("search", made.below): took})
+        return Answer(_together(lists), {**seconds, ("search", made.below): took})
 
     def _fused(self, made: Made) -> Answer:
         system = command.parse_spec(FusionSystem, made.spec)
@@ -309,19 +332,26 @@ class Watch:
             lists = fusion.Lists(system, tables, [])
             return pl.concat(fusion.fused(system, [lists], record, proof))
 
-        batches = self._batches(self._queries)
+        batches = self._batches(_listed(one for _, one in parts))
         given = ([(part, one.of(batch)) for part, one in parts] for batch in batches)
         lists, took = self._clocked(given, fuse)
-        return Answer(pl.concat(lists), _joined(made, took, (one for _, one in parts)))
+        return Answer(_together(lists), _joined(made, took, (one for _, one in parts)))
 
     def _scores(self, made: Made, runs: Sequence[Path]) -> Answer:
         """Return a part's scores of the docs of other parts' runs."""
-        found = [self.answer(run).lists for run in made.paths("--run") if run in runs]
+        scored = [run for run in made.paths("--run") if run in runs]
+        key = (made.below, *map(str, scored))
+        if key not in self._scored:
+            self._scored[key] = self._score(made, scored)
+        return self._scored[key]
+
+    def _score(self, made: Made, runs: Sequence[Path]) -> Answer:
+        found = [self.answer(run).lists for run in runs]
         pairs = pl.concat(lists.select(trec.PAIR) for lists in found).unique(maintain_order=True)
         if made.verb == ("residuum.lexical", "score"):
             system = command.parse_spec(LexicalSystem, made.spec)
             [index] = made.paths("--index")
-            searcher = lexical.open_index(index, system, made.threads)
+            searcher = lexical.open_index(index, system, self._threads)
             texts = self._texts(made.paths("--queries"))
             asked = (
                 [(q, texts[q], docs) for q, docs in trec.lists_of(_of(pairs, batch)).iter_rows()]
@@ -332,17 +362,19 @@ class Watch:
             scored, took = self._clocked(self._dense_pairs(made, pairs), _pair_scores)
         else:
             raise ResiduumError(f"scores of {made.verb[0]} cannot be timed")
-        return Answer(pl.concat(scored), {("score", made.below): took})
+        return Answer(_together(scored), {("score", made.below): took})
 
     def _dense_pairs(
         self, made: Made, pairs: pl.DataFrame
     ) -> Iterator[tuple[list[Vectors], Vectors, pl.DataFrame]]:
-        """Yield the vectors of docs, those of queries, and the pairs of both."""
+        """Yield vectors of docs and of queries, and the pairs of docs and queries."""
         system = command.parse_spec(DenseSystem, made.spec)
         each = dense.of_each(made.paths("--queries"), made.paths("--embeddings"))
         for queries, folders in zip(made.paths("--queries"), each, strict=True):
-            docs = [shards.read(folder, system.first) for folder in folders]
-            for asked in in_order(_only(shards.read(queries), self._queries), self._at_once):
+            scored = {*pairs["doc_id"]}
+            docs = [_only(shards.read(folder, system.first), scored) for folder in folders]
+            listed = self._queries.intersection(pairs["query_id"])
+            for asked in in_order(_only(shards.read(queries), listed), self._at_once):
                 numbered = dense.numbers(asked[0])
                 some = pairs.join(numbered, on="query_id", maintain_order="left")
                 wanted = {*some["doc_id"]}
@@ -352,12 +384,12 @@ class Watch:
         system = command.parse_spec(ReciprocalRankSystem, made.spec)
         runs = dict(made.named("--run"))
         parts = [self.answer(runs[part]) for part in system.parts]
-        batches = self._batches(self._queries)
+        batches = self._batches(_listed(parts))
         lists, took = self._clocked(
             ([one.of(batch) for one in parts] for batch in batches),
             lambda tables: rrf.by_rank(tables, system.rank_constant, system.k),
         )
-        return Answer(pl.concat(lists), _joined(made, took, parts))
+        return Answer(_together(lists), _joined(made, took, parts))
 
     def _reranked(self, made: Made) -> Answer:
         from residuum import rerank
@@ -376,7 +408,7 @@ class Watch:
             scoring.one("--reading"),
             "--pickled" in scoring.options,
             next(iter(scoring.paths("--asking")), None),
-            scoring.device(),
+            self._device(scoring),
         )
         [corpus], windows = scoring.paths("--corpus"), windows_of(scoring.one("--windows"))
         wanted = {*trec.cut(first.lists, rerank.deepest(chosen))["doc_id"]}
@@ -393,7 +425,7 @@ class Watch:
 
         batches = self._batches(first.lists["query_id"])
         lists, took = self._clocked((first.of(batch) for batch in batches), order)
-        return Answer(pl.concat(lists), {**first.seconds, ("rerank", made.below): took})
+        return Answer(_together(lists), {**first.seconds, ("rerank", made.below): took})
 
 
 class _Held(NamedTuple):
@@ -419,6 +451,16 @@ def _weights(weighting: Interpolation, made: Made) -> Record:
     return Record(choices=[Choice(setting={LAMBDA: weighting.value})])
 
 
+def _listed(answers: Iterable[Answer]) -> set[str]:
+    """Return the queries of which some answer has a list."""
+    return {query_id for one in answers for query_id in one.lists["query_id"].unique()}
+
+
+def _together(lists: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Return all lists in one table, which may have no line."""
+    return pl.concat(lists) if lists else trec.rank(pl.DataFrame(schema=trec.HITS))
+
+
 def _of(lists: pl.DataFrame, query_ids: Iterable[str]) -> pl.DataFrame:
     return lists.filter(pl.col("query_id").is_in([*query_ids]))
 
@@ -438,7 +480,7 @@ def _pair_scores(asked: tuple[list[Vectors], Vectors, pl.DataFrame]) -> pl.DataF
 
 
 def _joined(made: Made, took: np.ndarray, parts: Iterable[Answer]) -> Seconds:
-    """Return the times of a fusion: those of its parts, and its own."""
+    """Return the times of a fusion and of its parts."""
     seconds = Seconds()
     for one in parts:
         seconds |= one.seconds

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from residuum.artefacts import machine, times, trec
-from residuum.artefacts.times import PHASES
+from residuum.artefacts.times import AXIS, PHASES
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.cli.progress import track
 from residuum.inspect import addressing, provenance
@@ -27,7 +27,6 @@ from residuum.pages.layout import Layout, TextCell
 
 FIRST = 10  # docs that are compared with those of the run
 MS = 1000  # of a second
-AXIS = "ms a query"
 
 
 class Timed(NamedTuple):
@@ -53,6 +52,8 @@ class Times:
     column: str
     header: str
     made: Sequence[Timed]
+    sample: Sample  # as many queries as were asked, and as many at once
+    machine: str
     remarks: Sequence[str]
 
     def table(self) -> pl.DataFrame:
@@ -62,7 +63,7 @@ class Times:
             each = float(np.median(one.each)), float(one.each.min()), float(one.each.max())
             phases = (float(np.median(one.phases.get(phase, 0.0))) for phase in PHASES)
             names = one.row, one.label, self.column, self.header
-            lines.append((*names, one.value, *each, *phases))
+            lines.append((*names, one.value, *each, *phases, *self.sample, self.machine))
         return pl.DataFrame(lines, schema=times.COLUMNS, orient="row")
 
     def layout(self) -> Layout:
@@ -100,6 +101,7 @@ def measured(
     Queries are drawn evenly from the judged ones. Raises ResiduumError for an unknown page or
     column, and where no system can be run anew.
     """
+    sample.check()
     graph = provenance.read(results)
     job, cells = addressing.page_of(results, graph, page)
     searches = [
@@ -127,21 +129,26 @@ def measured(
         except (ResiduumError, OSError) as error:
             remarks.append((str(error), label))
             continue
+        except ModuleNotFoundError as error:
+            where = "Run the command where Snakemake runs the jobs"
+            raise ResiduumError(f"searches need {error.name}, which is not here. {where}") from None
         phases = {phase: MS * took for phase, took in answer.phases().items()}
         made.append(Timed(cell.line.row, label, float(cell.line.measured or 0), phases))
-        if other := _other_docs(results / run, answer.lists):
+        if other := _other_docs(results / run, answer.lists, asked):
             text = f"the first {FIRST} docs of {other} queries are not those of the run"
             remarks.append((text, label))
     if not made:
         raise ResiduumError(f"{page}: no system was timed: {'; '.join(by_reason(remarks))}")
-    at_once = f"{sample.at_once or len(asked)} at once" if sample.at_once != 1 else "one at a time"
+    how = sample._replace(queries=len(asked), at_once=min(sample.at_once or len(asked), len(asked)))
+    where = ", ".join([str(machine.cpu()), *watch.cards])
+    at_once = "one at a time" if how.at_once == 1 else f"{how.at_once} at once"
     notes = [
-        f"{len(asked)} queries of {split}, {at_once}; medians of {sample.repeats} repeats. Where a "
-        "number is a mean of seeds, the first seed was timed.",
-        f"Measured on {machine.cpu()}. Another machine, or a busy one, takes another time.",
+        f"{how.queries} queries of {split}, {at_once}, threads: {how.threads}; medians of "
+        f"{how.repeats} repeats. Where a number is a mean of seeds, the first seed was timed.",
+        f"Measured on {where}. Another machine, or a busy one, takes another time.",
         *(f"{text}." for text in by_reason(remarks)),
     ]
-    return Times(page, name, headers[name], made, notes)
+    return Times(page, name, headers[name], made, how, where, notes)
 
 
 def _run(graph: provenance.Graph, cell: Cell) -> str | None:
@@ -150,12 +157,12 @@ def _run(graph: provenance.Graph, cell: Cell) -> str | None:
     return next((path for path in parents if PATHS.run.parse(path)), None)
 
 
-def _other_docs(run: Path, lists: pl.DataFrame) -> int:
+def _other_docs(run: Path, lists: pl.DataFrame, asked: Sequence[str]) -> int:
     """Return of how many queries the first docs are not those of a run."""
     before, after = (
         dict(trec.lists_of(trec.cut(one, FIRST)).iter_rows()) for one in (trec.read_run(run), lists)
     )
-    return sum(docs != before.get(query_id, []) for query_id, docs in after.items())
+    return sum(after.get(query_id, []) != before.get(query_id, []) for query_id in asked)
 
 
 def report(results: Path, page: str, sample: Sample = Sample(), column: str | None = None) -> str:

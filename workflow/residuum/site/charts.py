@@ -313,12 +313,20 @@ def _table(folder: Folder, job: BoundTable, sheet: Sheet) -> Iterator[Chart]:
     if len({size for _, _, size, _ in points}) > 1:
         header = next(one.header for one in made if one.column == first)
         yield _scattered(f"{header} by the size of the index", "index, MB", header, points)
-    path = folder.results / PATHS.times.fill(page=job.id)
-    if path.is_file():
-        table = times.read(path)
-        header = table["header"][0]
-        lines = table.select("row", "label", "ms", "value").rows()
-        yield _scattered(f"{header} by time", "ms a query", header, lines)
+    if lines := timed(folder, sheet):
+        header, how = lines[0]["header"], lines[0]
+        at_once = f"{how['at_once']} at once, threads: {how['threads']}, {how['machine']}"
+        points = [(one["row"], one["label"], one["ms"], one["value"]) for one in lines]
+        yield _scattered(f"{header} by time", f"{times.AXIS} ({at_once})", header, points)
+
+
+def timed(folder: Folder, sheet: Sheet) -> list[dict[str, Any]]:
+    """Return the lines of a table's times; [] where none were measured, or of other numbers."""
+    path = folder.results / PATHS.times.fill(page=sheet.name)
+    lines = times.read(path).rows(named=True) if path.is_file() else []
+    values = {(one.line.row, one.line.column): one.line.measured for one in sheet.cells}
+    same = all(values.get((one["row"], one["column"])) == one["value"] for one in lines)
+    return lines if same else []
 
 
 def _scattered(

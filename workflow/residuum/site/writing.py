@@ -19,7 +19,7 @@ from residuum.inspect import reproductions as log
 from residuum.inspect.addressing import PATHS
 from residuum.inspect.reproductions import Reproduction
 from residuum.site import differences, ledgers, markup, rendering
-from residuum.site.charts import charts
+from residuum.site.charts import charts, timed
 from residuum.site.folder import Folder, Sheet, read
 from residuum.site.numbers import Numbers
 from residuum.site.provenance import Provenance, artefact
@@ -165,8 +165,9 @@ def _write_folder(
 def _write_sheet(
     folder: Folder, sheet: Sheet, output: Path, numbers: Numbers, common: dict[str, object]
 ) -> None:
-    times = (path.fill(page=sheet.name) for path in (PATHS.page_timing, PATHS.times))
     drawn, files = charts(folder, sheet), output / "files"
+    times = [PATHS.page_timing.fill(page=sheet.name)]
+    times += [PATHS.times.fill(page=sheet.name)] if timed(folder, sheet) else []
     data = numbers.behind(sheet) | ({"charts": drawn} if drawn else {})
     _write(
         output / f"{sheet.name}.html",

@@ -37,7 +37,7 @@ class Rm3Grid(Strict):
 class Setting(Strict, Generic[Value, Grid]):
     """A parameter that is fixed by `value`, or else tuned by all the keys in `tuned_by`."""
 
-    tuned_by: ClassVar[tuple[str, ...]] = ("grid", "tune_on", "measure")
+    tuned_by: ClassVar[tuple[str, ...]] = ("grid", "measure")
 
     value: Value | None = Field(None, description="a fixed value; leave out the keys that tune it")
     grid: Grid | None = Field(None, description="values to try; of equals, the first is chosen")
@@ -105,8 +105,6 @@ class Interpolation(Setting[float, LambdaGrid], OnQueries):
     relevant doc decides: RR@k, Success@k or AnswerAccuracy@k.
     """
 
-    tuned_by: ClassVar[tuple[str, ...]] = ("grid", "measure")
-
     weighted: Part = Field(
         description="part whose scores are weighted; CLEAR Eq. 8: the lexical part"
     )
@@ -143,8 +141,6 @@ class Depth(Setting[Deep, Annotated[list[Positive], Field(min_length=1)]], OnQue
     depth that is best on the others. The value `largest` is the largest depth of the grid, which a
     scale's budget may change.
     """
-
-    tuned_by: ClassVar[tuple[str, ...]] = ("grid", "measure")
 
     measure: base.JudgedMeasure | None = None
 

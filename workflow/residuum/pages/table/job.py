@@ -118,7 +118,9 @@ class BoundTable(Judged):
 
     def of_one_search(self, row: str, column: str) -> Search | None:
         shown = next(one for one in self.shown() if one.id == column)
-        if isinstance(shown, Average) or shown.derived or shown.over or shown.is_change(row):
+        if isinstance(shown, Average) or shown.shows != "measured" or shown.over:
+            return None
+        if shown.is_change(row):
             return None
         own = self.entry.row(row)
         groups = [one.group for one in self.entry.rows if one.label == own.label]
