@@ -186,9 +186,9 @@ class Watch:
     def _note(self, device: str) -> None:
         """Keep the name of a card that is used."""
         if device == "cuda":
-            import torch
+            from residuum.neural.devices import name_of_card
 
-            self.cards[torch.cuda.get_device_name()] = None
+            self.cards[name_of_card()] = None
 
     def _batches(self, query_ids: Iterable[str]) -> Iterator[list[str]]:
         return chunks(sorted(self._queries.intersection(query_ids)), self._at_once)

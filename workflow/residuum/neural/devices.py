@@ -198,6 +198,11 @@ def lacks(precision: str, name: str, arithmetic: str) -> str:
     return ""
 
 
+def name_of_card() -> str:
+    """Return what the maker calls the card that this process computes on."""
+    return torch.cuda.get_device_name()
+
+
 def put(array: np.ndarray, device: str) -> Tensor:
     """Return an array on a device. The copy to a GPU does not wait for earlier work."""
     import torch
