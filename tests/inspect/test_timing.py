@@ -171,6 +171,14 @@ def test_a_run_that_cannot_be_made_anew_says_why(tmp_path, command, fault):
         watch_of(tmp_path, x=command).answer(tmp_path / "x")
 
 
+def test_a_card_that_searches_is_named_once(tmp_path, monkeypatch):
+    monkeypatch.setattr("residuum.neural.devices.name_of_card", lambda: "a card")
+    watch = watch_of(tmp_path)
+    for device in ("cuda", "cpu", "cuda"):
+        watch._note(device)
+    assert [*watch.cards] == ["a card"]
+
+
 def test_an_environment_without_what_searches_need_is_told_where_to_run(results, monkeypatch):
     def lacking(*_):
         raise ModuleNotFoundError(name="faiss")

@@ -200,6 +200,8 @@ def lacks(precision: str, name: str, arithmetic: str) -> str:
 
 def name_of_card() -> str:
     """Return what the maker calls the card that this process computes on."""
+    import torch
+
     return torch.cuda.get_device_name()
 
 
