@@ -19,6 +19,7 @@ from residuum.config.schema.reading import Windows
 from residuum.neural.devices import Device
 from residuum.neural.encoders import Encoder
 from residuum.neural.tokens import passages
+from timings import phases_of_runs
 
 DATASET = "generated-pubmed-smoke"
 SPLIT = f"{DATASET}/test"
@@ -110,6 +111,13 @@ def test_hybrids_have_the_best_sums_of_all_docs(results, hybrid):
         sums = {doc: lambda_ * lexical[query][doc] + dense[query][doc] for doc in dense[query]}
         assert docs == pytest.approx({doc: sums[doc] for doc in docs}, abs=2e-5)
         assert len(docs) == 10 and min(docs.values()) >= sorted(sums.values())[-10] - 2e-5
+
+
+def test_exact_searches_are_timed_with_the_lambda_that_was_chosen(results):
+    """Their queries are encoded twice: by the model, and by the statistics of an index."""
+    runs = {f"{name}.seed1": {"encode", "search"} for name in HYBRIDS}
+    runs |= {"bioasq-hybrid-rerank.seed1": {"encode", "search", "rerank"}}
+    assert phases_of_runs(results, SPLIT, *runs) == runs
 
 
 def test_a_first_block_is_its_doc_cut_at_the_same_place(results):

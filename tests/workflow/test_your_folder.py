@@ -23,6 +23,7 @@ from conftest import ROOT
 from corpora import make_corpus
 from projects import copy_project, snakemake
 from residuum.artefacts import contracts, trec
+from residuum.cli.errors import ResiduumError
 from timings import phases_of_runs
 from tiny_models import make_backbone
 
@@ -397,6 +398,7 @@ k: 1000
     },
     "systems/by-mine": "kind: function\nparts: [bm25-default, ext]\n"
     "function: {file: mine.py}\nk: 1000\n",
+    "systems/by-own": "base: by-mine\nparts: [bm25-default, theirs]\n",
     "papers/mine/table2": """\
 kind: table
 title: An external run as a part
@@ -409,6 +411,7 @@ rows:
   - {id: vectors, index: 3, label: vectors, system: vectors-sum}
   - {id: asked, index: 4, label: asked, system: asked-sum}
   - {id: function, index: 5, label: by a function, system: by-mine}
+  - {id: by-own, index: 7, label: "ours, by a function", system: by-own}
   - {id: seeds, index: 6, label: two seeds, system: ext-seeds}
 tests: clear
 """,
@@ -510,6 +513,20 @@ def test_vectors_of_others_and_of_a_program_are_parts_as_our_own_are(model, besi
     _, rows = rows_of(results, "table2")
     numbers = {label: line.split("|")[3:] for line in rows.values() for label in [line.split()[3]]}
     assert numbers[model] == numbers["own"]
+
+
+def test_a_function_is_timed_and_what_comes_from_elsewhere_is_not(beside, monkeypatch):
+    folder, results = beside
+    monkeypatch.chdir(folder)
+    runs = {"by-own": {"encode", "search", "fuse"}}
+    assert phases_of_runs(results, "mine/test", *runs) == runs
+    for name, fault in {
+        "by-mine": "a run of residuum.external cannot be timed",
+        "asked": "vectors of queries by residuum.program cannot be timed",
+        "vectors": "vectors of queries by residuum.external cannot be timed",
+    }.items():
+        with pytest.raises(ResiduumError, match=fault):
+            phases_of_runs(results, "mine/test", name)
 
 
 def test_recipes_of_vectors_have_at_most_eight_lines():

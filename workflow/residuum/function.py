@@ -51,7 +51,8 @@ def tune(
     system = command.parse_spec(FunctionSystem, spec)
     if system.tuned is None:
         raise ResiduumError("the function has no tuned parameter: there is nothing to tune")
-    lists, function = Lists(system, run), Loaded(file, system.function.name)
+    runs, lists = _read(system, run)
+    function = Loaded(file, system.function.name)
     judged = trec.read_qrels(qrels)
     query_ids = judged["query_id"].unique().sort().to_list()
     folds = folds_of(system.tuned, lists.query_ids, query_ids, fold)
@@ -66,7 +67,7 @@ def tune(
     ]
     values = of_rankings(tried, judged, system.tuned.measure)
     record = choose(settings, values, query_ids, system.tuned.measure, folds)
-    inputs = [*lists.runs.values(), file, qrels, *(fold or [])]
+    inputs = [*runs.values(), file, qrels, *(fold or [])]
     record.write(output, system, inputs, "residuum.function")
 
 
@@ -85,34 +86,49 @@ def fuse(
     system = command.parse_spec(FunctionSystem, spec)
     if (tuning is None) != (system.tuned is None):
         raise ResiduumError("give --tuning if a parameter is tuned, and only then")
-    lists, function = Lists(system, run), Loaded(file, system.function.name)
+    runs, lists = _read(system, run)
+    function = Loaded(file, system.function.name)
     record = Record.read(tuning) if tuning else Record(choices=[])
+    parts = lists.fused(function, settings_of(record, tuning), system.k, lists.query_ids)
+    empty = f"{file}: the function returned no doc for any query"
+    hits = trec.write_run(output, parts, tag, empty).hits
+    facts: dict[str, object] = {"queries": len(lists.query_ids), "hits": hits}
+    facts |= record.facts() if tuning else {}
+    inputs = [*runs.values(), file, *([tuning] if tuning else [])]
+    manifest.write(output, facts, system, inputs, "residuum.function")
+
+
+def settings_of(record: Record, source: Path | None) -> Callable[[str], Setting]:
+    """Return what gives a query's setting; one of no fold raises ResiduumError.
+
+    `source` names the file of the record.
+    """
     of_queries = record.of_queries()
 
     def setting_of(query_id: str) -> Setting:
         if record.fold_of and query_id not in of_queries:
             fault = f"query {query_id} is in none of the folds that a value was chosen for"
-            raise ResiduumError(f"{tuning}: {fault}. Let tuned.tune_on name the split fused")
+            raise ResiduumError(f"{source}: {fault}. Let tuned.tune_on name the split fused")
         first = record.choices[0].setting if record.choices else {}
         return of_queries.get(query_id, first)
 
-    parts = lists.fused(function, setting_of, system.k, lists.query_ids)
-    empty = f"{file}: the function returned no doc for any query"
-    hits = trec.write_run(output, parts, tag, empty).hits
-    facts: dict[str, object] = {"queries": len(lists.query_ids), "hits": hits}
-    facts |= record.facts() if tuning else {}
-    inputs = [*lists.runs.values(), file, *([tuning] if tuning else [])]
-    manifest.write(output, facts, system, inputs, "residuum.function")
+    return setting_of
+
+
+def _read(system: FunctionSystem, run: list[str]) -> tuple[dict[str, Path], "Lists"]:
+    """Return the paths of PART=PATH, a run of each part, and their lists."""
+    runs = command.named_paths("--run", run, system.parts)
+    tables = {part: trec.read_run(path) for part, path in runs.items()}
+    trec.refuse_apart({path: {*tables[part]["query_id"]} for part, path in runs.items()})
+    return runs, Lists(system, tables)
 
 
 class Lists:
     """The lists of the parts of a fusion, query by query."""
 
-    def __init__(self, system: FunctionSystem, run: list[str]) -> None:
-        """Read PART=PATH, a run of each part."""
+    def __init__(self, system: FunctionSystem, tables: Mapping[str, pl.DataFrame]) -> None:
+        """Take a run of each part."""
         self._parameters = system.parameters
-        self.runs = command.named_paths("--run", run, system.parts)
-        tables = {part: trec.read_run(path) for part, path in self.runs.items()}
         self._lists = {
             part: table.group_by("query_id", maintain_order=True).agg("doc_id", "score")
             for part, table in tables.items()
@@ -121,8 +137,6 @@ class Lists:
             part: {query_id: row for row, query_id in enumerate(lists["query_id"])}
             for part, lists in self._lists.items()
         }
-        paths = self.runs.items()
-        trec.refuse_apart({path: self._rows[part].keys() for part, path in paths})
         self.query_ids = sorted({query_id for rows in self._rows.values() for query_id in rows})
 
     def of(self, query_id: str) -> Given:

@@ -52,7 +52,7 @@ def weigh_docs(
 ) -> None:
     """Write the vectors of one shard of a corpus; an empty doc has a vector of zeros."""
     model, positions = command.parse_spec(Vectors, spec), contracts.shard_of(corpus, shard, of)
-    weigher = _open(index, model, threads)
+    weigher = opened(index, model, threads)
     ids, texts = zip(*contracts.read_corpus(corpus, positions), strict=True)
     vectors = weigher.docs(track(texts, "weigh docs", len(texts), "docs"))
     facts: dict[str, Any] = {"shard": ShardNumber(number=shard, of=of, docs=len(positions))}
@@ -72,7 +72,7 @@ def weigh_queries(
 ) -> None:
     """Write the vectors of the queries of several splits, each into a folder of its own."""
     model, counts = command.parse_spec(Vectors, spec), {}
-    weigher = _open(index, model, threads)
+    weigher = opened(index, model, threads)
     paths = dict(command.pairs(split))
     with files.whole_directory(output) as folder:
         for name, path in paths.items():
@@ -83,7 +83,7 @@ def weigh_queries(
         _record(folder, {"queries": counts}, model, index, inputs)
 
 
-def _open(index: Path, model: Vectors, threads: int) -> Weigher:
+def opened(index: Path, model: Vectors, threads: int) -> Weigher:
     """Open an index for a model; its analysis and fields must be those of the model's system."""
     record = _facts(index)
     form = IndexForm.model_validate({k: record[k] for k in ("analysis", "fields", "joined")})

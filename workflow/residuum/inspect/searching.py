@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 import polars as pl
 
-from residuum import dense, fusion, lexical, rrf
+from residuum import dense, function, fusion, lexical, rrf, termvectors
 from residuum.artefacts import contracts, hits, shards, trec
 from residuum.artefacts.residual import Residual
 from residuum.artefacts.streams import chunks
@@ -24,6 +24,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.schema.settings import Interpolation, Rm3
 from residuum.config.schema.systems import (
     DenseSystem,
+    FunctionSystem,
     FusionSystem,
     HybridSystem,
     LexicalSystem,
@@ -35,6 +36,7 @@ from residuum.tuning.unions import Proof
 from residuum.vectors import hybrid
 from residuum.vectors.hybrid import Docs
 from residuum.vectors.nearest import Index, pair_scores, use_threads, with_ids
+from residuum.vectors.projection import project
 from residuum.vectors.scores import Vectors, in_order
 
 if TYPE_CHECKING:
@@ -128,6 +130,7 @@ class Watch:
             ("residuum.dense", "gather"): self._dense,
             ("residuum.fusion", "fuse"): self._fused,
             ("residuum.rrf", "fuse"): self._by_rank,
+            ("residuum.function", "fuse"): self._by_function,
             ("residuum.hybrid", "gather"): self._hybrid,
             ("residuum.rerank", "cut"): self._reranked,
         }
@@ -273,8 +276,17 @@ class Watch:
         return self._encodings[name]
 
     def _encode(self, made: Made, split: str) -> np.ndarray:
-        if made.verb != ("residuum.encode", "queries"):
+        if made.verb == ("residuum.encode", "queries"):
+            read = self._by_model(made)
+        elif made.verb == ("residuum.termvectors", "queries"):
+            read = self._by_terms(made)
+        else:
             raise ResiduumError(f"vectors of queries by {made.verb[0]} cannot be timed")
+        texts = trec.read_queries(dict(made.named("--split"))[split])
+        return self._clocked(self._batches(texts), lambda some: read([texts[q] for q in some]))[1]
+
+    def _by_model(self, made: Made) -> Callable[[list[str]], object]:
+        """Return what makes vectors of queries' texts by an encoder."""
         from residuum import encode
         from residuum.neural.encoders import Encoder, asker
 
@@ -282,13 +294,21 @@ class Watch:
         snapshot, asking = made.one("--snapshot"), made.paths("--asking")
         weights = encode.at(model, int(snapshot) if snapshot else None)
         encoder = Encoder.load(asker(asking[0] if asking else weights), self._device(made))
-        texts = trec.read_queries(dict(made.named("--split"))[split])
         size = int(made.options["--batch-size"][0])
+        return lambda texts: encoder.vectors(texts, "query", size)
 
-        def encoded(batch: Sequence[str]) -> None:
-            encoder.vectors([texts[query_id] for query_id in batch], "query", size)
+    def _by_terms(self, made: Made) -> Callable[[list[str]], object]:
+        """Return what makes vectors of queries' texts by the statistics of an index."""
+        model = command.parse_spec(termvectors.Vectors, made.spec)
+        [index] = made.paths("--index")
+        weigher = termvectors.opened(index, model, self._threads)
 
-        return self._clocked(self._batches(texts), encoded)[1]
+        def read(texts: list[str]) -> object:
+            terms, rows = weigher.queries(texts)
+            size = model.dimensions
+            return rows if size is None else project(rows, terms, size, model.seed)
+
+        return read
 
     def _hybrid(self, made: Made) -> Answer:
         system = command.parse_spec(HybridSystem, made.spec)
@@ -390,6 +410,24 @@ class Watch:
             lambda tables: rrf.by_rank(tables, system.rank_constant, system.k),
         )
         return Answer(_together(lists), _joined(made, took, parts))
+
+    def _by_function(self, made: Made) -> Answer:
+        system = command.parse_spec(FunctionSystem, made.spec)
+        [file], runs = made.paths("--file"), dict(made.named("--run"))
+        fuse = function.Loaded(file, system.function.name)
+        tuning = next(iter(made.paths("--tuning")), None)
+        record = Record.read(tuning) if tuning else Record(choices=[])
+        setting_of = function.settings_of(record, tuning)
+        parts = {part: self.answer(runs[part]) for part in system.parts}
+
+        def fused(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+            lists = function.Lists(system, tables)
+            return pl.concat(lists.fused(fuse, setting_of, system.k, lists.query_ids))
+
+        batches = self._batches(_listed(parts.values()))
+        given = ({part: one.of(batch) for part, one in parts.items()} for batch in batches)
+        lists, took = self._clocked(given, fused)
+        return Answer(_together(lists), _joined(made, took, parts.values()))
 
     def _reranked(self, made: Made) -> Answer:
         from residuum import rerank
