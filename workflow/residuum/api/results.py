@@ -307,7 +307,7 @@ class Times(Result):
     made: "timing.Times" = field(repr=False)
 
     def frame(self) -> pl.DataFrame:
-        """Return a line for each system: its number, and milliseconds of a query, by part."""
+        """Return a line for each system: its number, and milliseconds of a query, by phase."""
         return self.made.table()
 
     def pages(self) -> dict[str, Layout]:
