@@ -251,11 +251,11 @@ def test_torch_is_asked_for_a_card_only_where_there_may_be_one(
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(cards, "possible", lambda: True)
-    assert dense._device("auto", 1, None) == dense._device("mps", 1, None) == "cpu"
+    assert dense.device_of("auto", 1, None) == dense.device_of("mps", 1, None) == "cpu"
     with pytest.raises(ResiduumError, match="cuda"):
-        dense._device("cuda", 1, None)
+        dense.device_of("cuda", 1, None)
     ivf = SEARCHES["ivf"].model_validate({"kind": "ivf", "nlist": 4, "nprobe": 1})
-    assert dense._device("auto", 1, ivf) == "cuda", "FAISS is asked then"
+    assert dense.device_of("auto", 1, ivf) == "cuda", "FAISS is asked then"
     made = toy(tmp_path, "single")
     words = [
         "search",
