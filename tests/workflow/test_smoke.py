@@ -352,6 +352,8 @@ def test_systems_are_timed_by_searches_that_give_their_runs(project):
     snakemake(project)
     page = (results / "report" / "smoke" / "clear-table1.html").read_text()
     assert '<a href="files/clear-table1-time.pdf">PDF by time</a>' in page
+    assert "<h2>Effectiveness, size and time</h2>" in page
+    assert "The time is that of a query, of 20 at once. Threads: 1. Measured on " in page
     kept.unlink()
     snakemake(project)
 

@@ -23,7 +23,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.measures import mean
 from residuum.inspect.auditing import Audited
 from residuum.inspect.comparing import Compared, complementarity_page
-from residuum.inspect.footprints import MB, Footprint
+from residuum.inspect.footprints import AXIS, MB, Footprint
 from residuum.pages import drawing, layout
 from residuum.pages.layout import Layout, TextCell
 from residuum.pages.venn.make import plots_of
@@ -297,7 +297,7 @@ class Footprints(Result):
             for one in self.made
             if one.column == column
         ]
-        return drawing.scattered(points, "index, MB", header, ax)
+        return drawing.scattered(points, AXIS, header, ax)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -18,6 +18,7 @@ from residuum.wiring.paths import Template
 INDEXES = PATHS.index, PATHS.embeddings  # what searches read of a collection
 SEARCHES = PATHS.metrics, PATHS.run, PATHS.hits, PATHS.hybrid_hits  # made from these or each other
 MB = 1_000_000  # bytes
+AXIS = "index, MB"
 
 
 class Footprint(NamedTuple):

@@ -13,7 +13,7 @@ import polars as pl
 from residuum.artefacts import fidelities, times
 from residuum.config.schema.fidelities import nth
 from residuum.inspect.addressing import PATHS, Cell
-from residuum.inspect.footprints import MB
+from residuum.inspect.footprints import AXIS, MB
 from residuum.pages import drawing
 from residuum.pages.dimensions.entry import Projection
 from residuum.pages.dimensions.job import BoundDimensions
@@ -312,12 +312,11 @@ def _table(folder: Folder, job: BoundTable, sheet: Sheet) -> Iterator[Chart]:
     ]
     if len({size for _, _, size, _ in points}) > 1:
         header = next(one.header for one in made if one.column == first)
-        yield _scattered(f"{header} by the size of the index", "index, MB", header, points)
+        yield _scattered(f"{header} by the size of the index", AXIS, header, points)
     if lines := timed(folder, sheet):
-        header, how = lines[0]["header"], lines[0]
-        at_once = f"{how['at_once']} at once, threads: {how['threads']}, {how['machine']}"
+        header = lines[0]["header"]
         points = [(one["row"], one["label"], one["ms"], one["value"]) for one in lines]
-        yield _scattered(f"{header} by time", f"{times.AXIS} ({at_once})", header, points)
+        yield _scattered(f"{header} by time", times.AXIS, header, points)
 
 
 def timed(folder: Folder, sheet: Sheet) -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ from residuum.config.roots import packaged
 from residuum.inspect import citing, recorded
 from residuum.inspect import reproductions as log
 from residuum.inspect.addressing import PATHS
+from residuum.inspect.footprints import AXIS
 from residuum.inspect.reproductions import Reproduction
 from residuum.site import differences, ledgers, markup, rendering
 from residuum.site.charts import charts, timed
@@ -167,13 +168,16 @@ def _write_sheet(
 ) -> None:
     drawn, files = charts(folder, sheet), output / "files"
     times = [PATHS.page_timing.fill(page=sheet.name)]
-    times += [PATHS.times.fill(page=sheet.name)] if timed(folder, sheet) else []
+    lines = timed(folder, sheet)
+    times += [PATHS.times.fill(page=sheet.name)] if lines else []
     data = numbers.behind(sheet) | ({"charts": drawn} if drawn else {})
     _write(
         output / f"{sheet.name}.html",
         "page.html",
         sheet=sheet,
         has_charts=bool(drawn),
+        sized=any(one.get("x", {}).get("label") == AXIS for one in drawn),
+        timed=lines[0] if lines else None,
         files=[
             *_drawings(folder.results / sheet.path, files),
             *(one for path in times for one in _drawings(folder.results / path, files, "time")),
