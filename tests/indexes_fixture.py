@@ -1,4 +1,4 @@
-"""Indexes of known sizes in a small results folder, and runs that search them."""
+"""Indexes of known sizes in a small results folder, and runs that search these indexes."""
 
 from pathlib import Path
 

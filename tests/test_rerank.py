@@ -194,8 +194,8 @@ def test_each_fold_is_cut_at_the_depth_that_is_best_on_the_others(
     given = {query: {"a": 1.0, "b": 2.0, "c": 3.0, "d": 4.0} for query in ids}
     run, scores = write("run.gz", first), write("scores.gz", given)
     fold_of = split_folds(ids, {*ids}, 2, 1)
-    wanted = {query: "bd"[fold] for query, fold in fold_of.items()}  # the doc that is relevant
-    relevant = [(query, doc, 1) for query, doc in wanted.items()]
+    relevant_doc = {query: "bd"[fold] for query, fold in fold_of.items()}
+    relevant = [(query, doc, 1) for query, doc in relevant_doc.items()]
     measured(tmp_path, run, scores, relevant, measures=["RR@1"])
     drawn: dict[str, Any] = {"tune_on": None, "folds": 2, "seed": 1, "measure": "RR@1"}
     record = do_cut(tmp_path, run, scores, **drawn)

@@ -1,4 +1,4 @@
-"""Times of searches: what the clock counts, by a clock of known steps; and the words around it."""
+"""Times of searches: what the clock counts, by a clock of known steps; pages, errors, charts."""
 
 from types import SimpleNamespace
 

@@ -341,18 +341,18 @@ def test_systems_are_timed_by_searches_that_give_their_runs(project):
     assert phases_of_runs(results, "generated-articles-smoke/judged", *second) == second
     words = "time clear/table1 --results results/smoke --queries 20 --repeats 1"
     command = shlex.split(words)
-    said = forking.run("residuum.__main__", command, os.environ, project, merged=True).stdout
+    output = forking.run("residuum.__main__", command, os.environ, project, merged=True).stdout
     kept = results / "timings" / "systems" / "clear-table1.tsv"
     shown = {line.split("\t")[0] for line in kept.read_text().splitlines()[1:]}
     cells = pl.read_csv(results / "tables" / "clear-table1.tsv", separator="\t")
     measured = cells.filter(pl.col("measured").is_not_null())
-    assert shown == {*measured.filter(column="dev-rr")["row"]}, said
-    assert "not those of the run" not in said and "cannot be timed" not in said, said
+    assert shown == {*measured.filter(column="dev-rr")["row"]}, output
+    assert "not those of the run" not in output and "cannot be timed" not in output, output
     assert "results/smoke/report/index.html" in planned(project)
     snakemake(project)
     page = (results / "report" / "smoke" / "clear-table1.html").read_text()
     assert '<a href="files/clear-table1-time.pdf">PDF by time</a>' in page
-    assert "<h2>Effectiveness, size and time</h2>" in page
+    assert "<h2>Effectiveness and cost</h2>" in page
     assert "The time is that of a query, of 20 at once. Threads: 1. Measured on " in page
     kept.unlink()
     snakemake(project)
@@ -360,7 +360,7 @@ def test_systems_are_timed_by_searches_that_give_their_runs(project):
 
 @pytest.mark.parametrize("at_once", [1, None])
 def test_a_query_without_a_hit_of_a_part_is_timed_as_the_others(project, at_once):
-    """Of two queries, BM25 loses all hits of one here; of the second watch both parts do."""
+    """BM25 is made to lose all hits of one of two queries; then both parts are."""
     results, runs = project / "results" / "smoke", "runs/generated-smoke/dev"
     names = [f"{name}.trec.gz" for name in ("bm25", "clear-embedding.seed1", "clear.seed1")]
     lost, kept = sorted(trec.read_run(results / runs / names[0])["query_id"].unique())[:2]

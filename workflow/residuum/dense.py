@@ -84,7 +84,7 @@ def search_shard(
         for name in split or encoded["queries"]:
             residual = Residual([path for judged, path in earlier if judged == name])
             some = in_order(shards.read(queries / name), hits.queries_at_once(k + residual.most))
-            parts = (_best_docs(index, docs, vectors, k, residual, each) for vectors in some)
+            parts = (best_docs(index, docs, vectors, k, residual, each) for vectors in some)
             counts[name] = hits.write(folder, name, parts)
         facts = {"shard": shard_record, "weights": shard["weights"], "hits": counts}
         setting = {"k": k, **({"search": search.model_dump(mode="json")} if search else {})}
@@ -94,7 +94,7 @@ def search_shard(
         manifest.write(folder, facts, setting, inputs, "residuum.dense")
 
 
-def _best_docs(
+def best_docs(
     index: Index,
     docs: Vectors,
     queries: Vectors,

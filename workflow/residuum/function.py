@@ -89,30 +89,14 @@ def fuse(
     runs, lists = _read(system, run)
     function = Loaded(file, system.function.name)
     record = Record.read(tuning) if tuning else Record(choices=[])
-    parts = lists.fused(function, settings_of(record, tuning), system.k, lists.query_ids)
+    settings = record.settings(lists.query_ids, tuning, "a value", "tuned")
+    parts = lists.fused(function, settings.__getitem__, system.k, lists.query_ids)
     empty = f"{file}: the function returned no doc for any query"
     hits = trec.write_run(output, parts, tag, empty).hits
     facts: dict[str, object] = {"queries": len(lists.query_ids), "hits": hits}
     facts |= record.facts() if tuning else {}
     inputs = [*runs.values(), file, *([tuning] if tuning else [])]
     manifest.write(output, facts, system, inputs, "residuum.function")
-
-
-def settings_of(record: Record, source: Path | None) -> Callable[[str], Setting]:
-    """Return what gives a query's setting; one of no fold raises ResiduumError.
-
-    `source` names the file of the record.
-    """
-    of_queries = record.of_queries()
-
-    def setting_of(query_id: str) -> Setting:
-        if record.fold_of and query_id not in of_queries:
-            fault = f"query {query_id} is in none of the folds that a value was chosen for"
-            raise ResiduumError(f"{source}: {fault}. Let tuned.tune_on name the split fused")
-        first = record.choices[0].setting if record.choices else {}
-        return of_queries.get(query_id, first)
-
-    return setting_of
 
 
 def _read(system: FunctionSystem, run: list[str]) -> tuple[dict[str, Path], "Lists"]:

@@ -23,7 +23,6 @@ from residuum.config.schema.systems import FusionSystem, Normalisation
 from residuum.tuning import judgements, unions, weights
 from residuum.tuning.choosing import (
     LAMBDA,
-    Choice,
     Record,
     Setting,
     Values,
@@ -185,7 +184,7 @@ def fuse(
     """
     system = command.parse_spec(FusionSystem, spec)
     if system.interpolation.value is not None:
-        record = Record(choices=[Choice(setting={LAMBDA: system.interpolation.value})])
+        record = Record.given(LAMBDA, system.interpolation.value)
     elif tuning:
         record = Record.read(tuning)
     else:
@@ -223,11 +222,9 @@ def _weights(pairs: pl.DataFrame, record: Record, tuning: Path | None) -> pl.Ser
     """Return the lambda of every pair: one for all, or that of its query's fold."""
     if not record.fold_of:
         return float(record.choices[0].setting[LAMBDA])
-    of_query = {query_id: setting[LAMBDA] for query_id, setting in record.of_queries().items()}
-    unknown = pairs.filter(~pl.col("query_id").is_in(list(of_query)))["query_id"]
-    if unknown.len():
-        fault = f"query {unknown[0]} is in none of the folds that lambda was chosen for"
-        raise ResiduumError(f"{tuning}: {fault}. Let interpolation.tune_on name the split fused")
+    query_ids = pairs["query_id"].unique(maintain_order=True)
+    settings = record.settings(query_ids, tuning, "lambda", "interpolation")
+    of_query = {query_id: setting[LAMBDA] for query_id, setting in settings.items()}
     return pairs["query_id"].replace_strict(of_query, return_dtype=pl.Float64)
 
 

@@ -64,7 +64,7 @@ def search(
     factors = [system.coefficients(weight) for weight in system.weights()]
     first = first_passages or []
     docs = [
-        _docs(part, folders[part], asked, part in first)
+        docs_of_part(part, folders[part], asked, part in first)
         for part, asked in zip(system.parts, vectors, strict=True)
     ]
     k = system.k + residual.most
@@ -92,7 +92,7 @@ def _by_part(system: HybridSystem, given: Sequence[str]) -> dict[str, list[Path]
     return folders
 
 
-def _docs(
+def docs_of_part(
     part: str, folders: Sequence[Path], queries: Vectors, first: bool
 ) -> Iterator[hybrid.Docs]:
     """Yield the shards of a part by their numbers, with all vectors of a doc or only its first."""

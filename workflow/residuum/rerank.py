@@ -33,7 +33,7 @@ from residuum.config.schema.systems import RerankSystem
 from residuum.neural import devices, pretrained
 from residuum.neural.resumable import fingerprint, log, open_folder
 from residuum.neural.tokens import Cut, PassageStore, Readable, Texts, TokenStore, windows_of
-from residuum.tuning.choosing import Choice, Record, choose, folds_of
+from residuum.tuning.choosing import Record, choose, folds_of
 from residuum.tuning.evaluation import evaluate
 
 if TYPE_CHECKING:
@@ -390,7 +390,7 @@ def cut(
     """
     system = command.parse_spec(RerankSystem, spec)
     if fixed := system.depth.fixed():
-        chosen = Record(choices=[Choice(setting={"depth": fixed})])
+        chosen = Record.given("depth", fixed)
     elif curve:
         read = trec.read_lists(run) if system.depth.drawn else ()
         listed = {query_id for part in read for query_id in part["query_id"].unique()}
@@ -419,10 +419,9 @@ def depths_of(listed: pl.DataFrame, record: Record, source: Path | None) -> pl.E
     """
     if not record.fold_of:
         return deepest(record)
-    of_query = {query_id: setting["depth"] for query_id, setting in record.of_queries().items()}
-    if unknown := {*listed["query_id"].unique()} - {*of_query}:
-        fault = f"query {min(unknown)} is in none of the folds that the depth was chosen for"
-        raise ResiduumError(f"{source}: {fault}. Let depth.tune_on name the split reranked")
+    query_ids = listed["query_id"].unique(maintain_order=True)
+    settings = record.settings(query_ids, source, "the depth", "depth")
+    of_query = {query_id: setting["depth"] for query_id, setting in settings.items()}
     return pl.col("query_id").replace_strict(of_query, return_dtype=pl.Int64)
 
 

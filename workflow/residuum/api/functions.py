@@ -41,7 +41,7 @@ from residuum.ledger import ledger_of
 from residuum.pages import grids
 from residuum.pages.verdicts import LedgerRow
 from residuum.rrf import by_rank
-from residuum.tuning.choosing import LAMBDA, Choice, Record
+from residuum.tuning.choosing import LAMBDA, Record
 from residuum.tuning.unions import Proof
 from residuum.wiring.paths import Paths, folder_of
 
@@ -232,7 +232,7 @@ def _settings(settings: Mapping[str, object], ids: Mapping[str, str]) -> dict[st
 def _weight(system: FusionSystem, lists: Lists, qrels: Source | None) -> Record:
     """Return the record of lambda: fixed, or chosen by the qrels."""
     if system.interpolation.value is not None:
-        return Record(choices=[Choice(setting={LAMBDA: system.interpolation.value})])
+        return Record.given(LAMBDA, system.interpolation.value)
     if reads(str(system.interpolation.measure)) != "judgements":
         raise ResiduumError(
             f"interpolation.measure: {system.interpolation.measure} reads answers, which the graph "

@@ -30,14 +30,15 @@ from residuum.config.schema.systems import (
     LexicalSystem,
     ReciprocalRankSystem,
 )
+from residuum.hybrid import docs_of_part
 from residuum.inspect import provenance
-from residuum.tuning.choosing import LAMBDA, Choice, Record
+from residuum.tuning.choosing import LAMBDA, Record
 from residuum.tuning.unions import Proof
 from residuum.vectors import hybrid
 from residuum.vectors.hybrid import Docs
 from residuum.vectors.nearest import Index, pair_scores, use_threads, with_ids
 from residuum.vectors.projection import project
-from residuum.vectors.scores import Vectors, in_order
+from residuum.vectors.scores import Vectors, in_order, some_rows
 
 if TYPE_CHECKING:
     from residuum.neural.devices import Device
@@ -57,12 +58,11 @@ class Sample(NamedTuple):
     repeats: int = 3
     threads: int = 1
 
-    def check(self) -> "Sample":
-        """Return the sample; a number below 1 raises ResiduumError."""
+    def check(self) -> None:
+        """Raise ResiduumError for a number below 1."""
         given = {name: value for name, value in self._asdict().items() if value is not None}
         if low := [name for name, value in given.items() if value < 1]:
             raise ResiduumError(f"{low[0]}: {given[low[0]]} is below 1")
-        return self
 
 
 class Answer(NamedTuple):
@@ -99,7 +99,7 @@ class Made(NamedTuple):
         return self.results / text.removeprefix(self.prefix) if inside else Path(text)
 
     def paths(self, option: str) -> list[Path]:
-        """Return all paths of an option; [] without it."""
+        """Return all paths of an option, or none of an option that is not given."""
         return [self.path(text) for text in self.options.get(option, [])]
 
     def named(self, option: str) -> list[tuple[str, Path]]:
@@ -110,6 +110,11 @@ class Made(NamedTuple):
     def one(self, option: str) -> str | None:
         """Return the value of an option that is given at most once."""
         return next(iter(self.options.get(option, [])), None)
+
+    @property
+    def device(self) -> str:
+        """The device that was asked for, which a stage takes as `auto` where none was."""
+        return self.one("--device") or "auto"
 
 
 class Watch:
@@ -180,9 +185,9 @@ class Watch:
         """Return the device on which a model computes."""
         from residuum.neural import devices
 
-        names = ("device", "precision", "arithmetic")
-        device, precision, arithmetic = (str(made.one(f"--{name}")) for name in names)
-        chosen = devices.choose(device, precision, self._threads, arithmetic)
+        precision, arithmetic = made.one("--precision"), made.one("--arithmetic")
+        computes = self._threads, arithmetic or "native"
+        chosen = devices.choose(made.device, precision or "auto", *computes)
         self._note(chosen.name)
         return chosen
 
@@ -216,8 +221,8 @@ class Watch:
         def search(batch: Sequence[str]) -> pl.DataFrame:
             parts = list[pl.DataFrame]()
             for rm3 in dict.fromkeys(chosen.get(q, fixed) for q in batch):
-                asked = [(q, texts[q]) for q in batch if chosen.get(q, fixed) == rm3]
-                parts += searcher.search(asked, depth, rm3)
+                some = [(q, texts[q]) for q in batch if chosen.get(q, fixed) == rm3]
+                parts += searcher.search(some, depth, rm3)
             return trec.rank(residual.left(pl.concat(parts)), system.k)
 
         lists, seconds = self._clocked(self._batches(texts), search)
@@ -231,42 +236,40 @@ class Watch:
             if not folders:
                 raise ResiduumError(f"{made.paths('--hits')[0].parent}: no hits of {split}")
             searched, parts = [*map(self._made, folders)], list[pl.DataFrame]()
-            [queries] = {path for one in searched for path in one.paths("--queries")}
-            asked = _only(shards.read(queries / split), self._queries)
-            if not asked[0]:
+            [folder] = {path for one in searched for path in one.paths("--queries")}
+            queries = _only(shards.read(folder / split), self._queries)
+            if not queries[0]:
                 continue  # a fold without any
-            seconds |= self._encoded(self._made(queries), split)
+            seconds |= self._encoded(self._made(folder), split)
             for one in searched:
-                best, took = self._best_of_shard(one, split, system.k, asked)
+                best, took = self._best_of_shard(one, split, system.k, queries)
                 parts += best
                 seconds["search", f"{one.below}/{split}"] = took
             every = _together(parts)
-            batches = (_of(every, batch) for batch in self._batches(asked[0]))
+            batches = (_of(every, batch) for batch in self._batches(queries[0]))
             ranked, took = self._clocked(batches, lambda some: trec.rank(some, system.k))
             seconds["search", f"{made.below}/{split}"] = took
             lists += ranked
         return Answer(_together(lists), seconds)
 
     def _best_of_shard(
-        self, made: Made, split: str, k: int, asked: Vectors
+        self, made: Made, split: str, k: int, queries: Vectors
     ) -> tuple[list[pl.DataFrame], np.ndarray]:
         """Return the best docs of a shard, and the time of its search."""
         search = command.parse_spec(dense.Approximate, made.spec).root
         use_threads(self._threads)
         [folder] = made.paths("--embeddings")
         docs = shards.read(folder, "--first-passages" in made.options)
-        sparse, given = isinstance(docs, TermVectors), str(made.one("--device"))
-        device = "cpu" if sparse else dense.device_of(given, self._threads, search)
+        sparse = isinstance(docs, TermVectors)
+        device = "cpu" if sparse else dense.device_of(made.device, self._threads, search)
         self._note(device)
         index = Index(docs, search, device)
         residual = Residual([path for name, path in made.named("--judged-before") if name == split])
 
-        def best(queries: Vectors) -> pl.DataFrame:
-            frames = index.search(queries, k + residual.most)
-            named = pl.concat([with_ids(frame, queries[0]) for frame in frames])
-            return trec.rank(residual.left(named), k).select(*trec.HITS)
+        def best(some: Vectors) -> pl.DataFrame:
+            return dense.best_docs(index, docs, some, k, residual, None)
 
-        return self._clocked(in_order(asked, self._at_once), best)
+        return self._clocked(in_order(queries, self._at_once), best)
 
     def _encoded(self, made: Made, split: str) -> Seconds:
         """Return the time of encoding queries."""
@@ -317,23 +320,22 @@ class Watch:
             raise ResiduumError("an exact search whose weight differs by fold cannot be timed")
         factors = [system.coefficients(float(weights.choices[0].setting[LAMBDA]))]
         searched = self._made(made.paths("--hits")[0])
-        asked, docs = list[Vectors](), list[list[Docs]]()
+        queries, docs = list[Vectors](), list[list[Docs]]()
         residual, seconds = Residual(searched.paths("--judged-before")), Seconds()
         first = searched.options.get("--first-passages", [])
         for part in system.parts:
-            [queries] = [path for name, path in searched.named("--queries") if name == part]
-            seconds |= self._encoded(self._made(queries.parent), queries.name)
-            asked.append(_only(shards.read(queries), self._queries))
+            [folder] = [path for name, path in searched.named("--queries") if name == part]
+            seconds |= self._encoded(self._made(folder.parent), folder.name)
+            queries.append(_only(shards.read(folder), self._queries))
             folders = [path for name, path in searched.named("--embeddings") if name == part]
-            read = (shards.read(folder, part in first) for folder in sorted(folders))
-            docs.append([hybrid.docs_of(shard, asked[-1]) for shard in read])
+            docs.append([*docs_of_part(part, folders, queries[-1], part in first)])
         depth = system.k + residual.most
 
-        def search(queries: tuple[Vectors, ...]) -> pl.DataFrame:
-            found = hybrid.search(hybrid.in_blocks(docs, depth), queries, factors, depth)
-            return trec.rank(residual.left(with_ids(found, queries[0][0])), system.k)
+        def search(some: tuple[Vectors, ...]) -> pl.DataFrame:
+            best = hybrid.search(hybrid.in_blocks(docs, depth), some, factors, depth)
+            return trec.rank(residual.left(with_ids(best, some[0][0])), system.k)
 
-        batches = zip(*(in_order(one, self._at_once) for one in asked), strict=True)
+        batches = zip(*(in_order(one, self._at_once) for one in queries), strict=True)
         lists, took = self._clocked(batches, search)
         return Answer(_together(lists), {**seconds, ("search", made.below): took})
 
@@ -366,18 +368,18 @@ class Watch:
         return self._scored[key]
 
     def _score(self, made: Made, runs: Sequence[Path]) -> Answer:
-        found = [self.answer(run).lists for run in runs]
-        pairs = pl.concat(lists.select(trec.PAIR) for lists in found).unique(maintain_order=True)
+        lists = (self.answer(run).lists for run in runs)
+        pairs = pl.concat(one.select(trec.PAIR) for one in lists).unique(maintain_order=True)
         if made.verb == ("residuum.lexical", "score"):
             system = command.parse_spec(LexicalSystem, made.spec)
             [index] = made.paths("--index")
             searcher = lexical.open_index(index, system, self._threads)
             texts = self._texts(made.paths("--queries"))
-            asked = (
+            given = (
                 [(q, texts[q], docs) for q, docs in trec.lists_of(_of(pairs, batch)).iter_rows()]
                 for batch in self._batches(pairs["query_id"])
             )
-            scored, took = self._clocked(asked, lambda docs: trec.rank(searcher.score(docs)))
+            scored, took = self._clocked(given, lambda docs: trec.rank(searcher.score(docs)))
         elif made.verb == ("residuum.dense", "score"):
             scored, took = self._clocked(self._dense_pairs(made, pairs), _pair_scores)
         else:
@@ -390,15 +392,14 @@ class Watch:
         """Yield vectors of docs and of queries, and the pairs of docs and queries."""
         system = command.parse_spec(DenseSystem, made.spec)
         each = dense.of_each(made.paths("--queries"), made.paths("--embeddings"))
-        for queries, folders in zip(made.paths("--queries"), each, strict=True):
-            scored = {*pairs["doc_id"]}
+        listed, scored = ({*pairs[name]} for name in trec.PAIR)
+        for encoded, folders in zip(made.paths("--queries"), each, strict=True):
             docs = [_only(shards.read(folder, system.first), scored) for folder in folders]
-            listed = self._queries.intersection(pairs["query_id"])
-            for asked in in_order(_only(shards.read(queries), listed), self._at_once):
-                numbered = dense.numbers(asked[0])
+            for queries in in_order(_only(shards.read(encoded), listed), self._at_once):
+                numbered = dense.numbers(queries[0])
                 some = pairs.join(numbered, on="query_id", maintain_order="left")
-                wanted = {*some["doc_id"]}
-                yield [_only(shard, wanted) for shard in docs], asked, some
+                named = {*some["doc_id"]}
+                yield [_only(shard, named) for shard in docs], queries, some
 
     def _by_rank(self, made: Made) -> Answer:
         system = command.parse_spec(ReciprocalRankSystem, made.spec)
@@ -417,12 +418,12 @@ class Watch:
         fuse = function.Loaded(file, system.function.name)
         tuning = next(iter(made.paths("--tuning")), None)
         record = Record.read(tuning) if tuning else Record(choices=[])
-        setting_of = function.settings_of(record, tuning)
+        settings = record.settings(self._queries, tuning, "a value", "tuned")
         parts = {part: self.answer(runs[part]) for part in system.parts}
 
         def fused(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
             lists = function.Lists(system, tables)
-            return pl.concat(lists.fused(fuse, setting_of, system.k, lists.query_ids))
+            return pl.concat(lists.fused(fuse, settings.__getitem__, system.k, lists.query_ids))
 
         batches = self._batches(_listed(parts.values()))
         given = ({part: one.of(batch) for part, one in parts.items()} for batch in batches)
@@ -449,9 +450,9 @@ class Watch:
             self._device(scoring),
         )
         [corpus], windows = scoring.paths("--corpus"), windows_of(scoring.one("--windows"))
-        wanted = {*trec.cut(first.lists, rerank.deepest(chosen))["doc_id"]}
-        every = ((record["doc_id"], record) for record in contracts.read_docs(corpus))
-        records = {doc_id: record for doc_id, record in every if doc_id in wanted}
+        tops = {*trec.cut(first.lists, rerank.deepest(chosen))["doc_id"]}
+        every = ((doc["doc_id"], doc) for doc in contracts.read_docs(corpus))
+        records = {doc_id: doc for doc_id, doc in every if doc_id in tops}
         texts = _Held(self._texts(scoring.paths("--queries")), records)
 
         def order(lists: pl.DataFrame) -> pl.DataFrame:
@@ -486,7 +487,7 @@ def _weights(weighting: Interpolation, made: Made) -> Record:
     """Return the weights that were chosen, or the one that is given."""
     if weighting.value is None:
         return Record.read(made.paths("--tuning")[0])
-    return Record(choices=[Choice(setting={LAMBDA: weighting.value})])
+    return Record.given(LAMBDA, weighting.value)
 
 
 def _listed(answers: Iterable[Answer]) -> set[str]:
@@ -505,15 +506,11 @@ def _of(lists: pl.DataFrame, query_ids: Iterable[str]) -> pl.DataFrame:
 
 def _only(vectors: Vectors, ids: set[str]) -> Vectors:
     """Return the vectors of some texts."""
-    rows = [row for row, name in enumerate(vectors[0]) if name in ids]
-    named = [vectors[0][row] for row in rows]
-    if isinstance(vectors, TermVectors):
-        return TermVectors(named, vectors.terms, vectors.rows[rows])
-    return named, vectors[1][rows]
+    return some_rows(vectors, [row for row, name in enumerate(vectors[0]) if name in ids])
 
 
-def _pair_scores(asked: tuple[list[Vectors], Vectors, pl.DataFrame]) -> pl.DataFrame:
-    docs, queries, pairs = asked
+def _pair_scores(batch: tuple[list[Vectors], Vectors, pl.DataFrame]) -> pl.DataFrame:
+    docs, queries, pairs = batch
     return trec.rank(with_ids(pair_scores(docs, queries, pairs), queries[0]))
 
 

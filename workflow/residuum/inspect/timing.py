@@ -52,7 +52,7 @@ class Times:
     column: str
     header: str
     made: Sequence[Timed]
-    sample: Sample  # as many queries as were asked, and as many at once
+    sample: Sample  # with the numbers that were taken
     machine: str
     remarks: Sequence[str]
 
@@ -119,8 +119,8 @@ def measured(
     runs = [one for one in searches if one[0].line.column == name]
     split = str(runs[0][0].line.split_ref)
     judged = sorted({*trec.read_metrics(results / runs[0][0].roots[0])["query_id"]})
-    asked = judged[:: -(-len(judged) // sample.queries)]
-    watch = Watch(results, graph, asked, sample)
+    queries = judged[:: -(-len(judged) // sample.queries)]
+    watch = Watch(results, graph, queries, sample)
     made, remarks = list[Timed](), list[tuple[str, str]]()
     for cell, (label, _), run in track(runs, "time", len(runs), "systems"):
         try:
@@ -134,12 +134,13 @@ def measured(
             raise ResiduumError(f"searches need {error.name}, which is not here. {where}") from None
         phases = {phase: MS * took for phase, took in answer.phases().items()}
         made.append(Timed(cell.line.row, label, float(cell.line.measured or 0), phases))
-        if other := _other_docs(results / run, answer.lists, asked):
+        if other := _other_docs(results / run, answer.lists, queries):
             text = f"the first {FIRST} docs of {other} queries are not those of the run"
             remarks.append((text, label))
     if not made:
         raise ResiduumError(f"{page}: no system was timed: {'; '.join(by_reason(remarks))}")
-    how = sample._replace(queries=len(asked), at_once=min(sample.at_once or len(asked), len(asked)))
+    number = len(queries)
+    how = sample._replace(queries=number, at_once=min(sample.at_once or number, number))
     where = ", ".join([str(machine.cpu()), *watch.cards])
     at_once = "one at a time" if how.at_once == 1 else f"{how.at_once} at once"
     notes = [
@@ -157,12 +158,12 @@ def _run(graph: provenance.Graph, cell: Cell) -> str | None:
     return next((path for path in parents if PATHS.run.parse(path)), None)
 
 
-def _other_docs(run: Path, lists: pl.DataFrame, asked: Sequence[str]) -> int:
+def _other_docs(run: Path, lists: pl.DataFrame, queries: Sequence[str]) -> int:
     """Return of how many queries the first docs are not those of a run."""
     before, after = (
         dict(trec.lists_of(trec.cut(one, FIRST)).iter_rows()) for one in (trec.read_run(run), lists)
     )
-    return sum(after.get(query_id, []) != before.get(query_id, []) for query_id in asked)
+    return sum(after.get(query_id, []) != before.get(query_id, []) for query_id in queries)
 
 
 def report(results: Path, page: str, sample: Sample = Sample(), column: str | None = None) -> str:
@@ -174,5 +175,4 @@ def report(results: Path, page: str, sample: Sample = Sample(), column: str | No
     kept = results / PATHS.times.fill(page=page.replace("/", "-"))
     times.write(kept, made.table())
     written = [kept, *drawing.save_plots(kept, made.plots())]
-    said = f"\nwritten: {', '.join(map(str, written))}\n"
-    return f"{layout.markdown(made.layout())}{said}"
+    return f"{layout.markdown(made.layout())}\nwritten: {', '.join(map(str, written))}\n"

@@ -32,6 +32,10 @@ from residuum.vectors import bounds
 
 Chart = dict[str, Any]
 LEAST = "least dimensions k"
+SIZE = (
+    "The size is that of what a search reads of the collection: Lucene's files, or the vectors of "
+    "docs."
+)
 EQUAL = "="  # no series has such an id
 
 
@@ -71,10 +75,12 @@ def _axis(label: str, scale: str) -> Chart:
 
 def _timed(folder: Folder, job: BoundFigure) -> Iterator[Chart]:
     """Yield the charts of a figure over efforts by search time, if its times were measured."""
-    path = folder.results / PATHS.page_timing.fill(page=job.id)
-    if path.is_file():
+    pictures = PATHS.page_timing.fill(page=job.id)
+    if (path := folder.results / pictures).is_file():
         table = pl.read_csv(path, separator="\t", infer_schema_length=None)
-        yield from curves(job, table, "ms_per_query", "Milliseconds per query, of one run")
+        axis = "Milliseconds per query, of one run"
+        for chart in curves(job, table, "ms_per_query", axis):
+            yield chart | {"pictures": pictures}
 
 
 def curves(
@@ -312,14 +318,19 @@ def _table(folder: Folder, job: BoundTable, sheet: Sheet) -> Iterator[Chart]:
     ]
     if len({size for _, _, size, _ in points}) > 1:
         header = next(one.header for one in made if one.column == first)
-        yield _scattered(f"{header} by the size of the index", AXIS, header, points)
-    if lines := timed(folder, sheet):
-        header = lines[0]["header"]
+        title = f"{header} by the size of the index"
+        yield _scattered(title, AXIS, header, points) | {"note": SIZE}
+    if lines := _timed_lines(folder, sheet):
+        header, how = lines[0]["header"], lines[0]
         points = [(one["row"], one["label"], one["ms"], one["value"]) for one in lines]
-        yield _scattered(f"{header} by time", times.AXIS, header, points)
+        note = f"The time is that of a query, of {how['at_once']} at once. Threads: "
+        yield _scattered(f"{header} by time", times.AXIS, header, points) | {
+            "note": f"{note}{how['threads']}. Measured on {how['machine']}.",
+            "pictures": PATHS.times.fill(page=sheet.name),
+        }
 
 
-def timed(folder: Folder, sheet: Sheet) -> list[dict[str, Any]]:
+def _timed_lines(folder: Folder, sheet: Sheet) -> list[dict[str, Any]]:
     """Return the lines of a table's times; [] where none were measured, or of other numbers."""
     path = folder.results / PATHS.times.fill(page=sheet.name)
     lines = times.read(path).rows(named=True) if path.is_file() else []

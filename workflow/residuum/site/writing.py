@@ -16,11 +16,9 @@ from residuum.cli.progress import track
 from residuum.config.roots import packaged
 from residuum.inspect import citing, recorded
 from residuum.inspect import reproductions as log
-from residuum.inspect.addressing import PATHS
-from residuum.inspect.footprints import AXIS
 from residuum.inspect.reproductions import Reproduction
 from residuum.site import differences, ledgers, markup, rendering
-from residuum.site.charts import charts, timed
+from residuum.site.charts import charts
 from residuum.site.folder import Folder, Sheet, read
 from residuum.site.numbers import Numbers
 from residuum.site.provenance import Provenance, artefact
@@ -167,17 +165,14 @@ def _write_sheet(
     folder: Folder, sheet: Sheet, output: Path, numbers: Numbers, common: dict[str, object]
 ) -> None:
     drawn, files = charts(folder, sheet), output / "files"
-    times = [PATHS.page_timing.fill(page=sheet.name)]
-    lines = timed(folder, sheet)
-    times += [PATHS.times.fill(page=sheet.name)] if lines else []
+    times = dict.fromkeys(one["pictures"] for one in drawn if "pictures" in one)
     data = numbers.behind(sheet) | ({"charts": drawn} if drawn else {})
     _write(
         output / f"{sheet.name}.html",
         "page.html",
         sheet=sheet,
         has_charts=bool(drawn),
-        sized=any(one.get("x", {}).get("label") == AXIS for one in drawn),
-        timed=lines[0] if lines else None,
+        notes=[one["note"] for one in drawn if "note" in one],
         files=[
             *_drawings(folder.results / sheet.path, files),
             *(one for path in times for one in _drawings(folder.results / path, files, "time")),

@@ -68,6 +68,27 @@ class Record(Strict):
         """Read a record. An error names the file and the key."""
         return command.parse_spec(cls, files.read_bytes(intact.checked(path)), str(path))
 
+    @classmethod
+    def given(cls, name: str, value: float) -> "Record":
+        """Return the record of a fixed value."""
+        return cls(choices=[Choice(setting={name: value})])
+
+    def settings(
+        self, query_ids: Iterable[str], source: Path | None, what: str, key: str
+    ) -> dict[str, Setting]:
+        """Return the setting of each query: that of its fold, or the one of all.
+
+        A query of no fold raises ResiduumError. It names `source`, the file of the choices, `what`
+        was chosen, and the `key` that says on which split.
+        """
+        if not self.fold_of:
+            return dict.fromkeys(query_ids, self.choices[0].setting if self.choices else {})
+        of_queries, each = self.of_queries(), list(query_ids)
+        if unknown := [query_id for query_id in each if query_id not in of_queries]:
+            fault = f"query {unknown[0]} is in none of the folds that {what} was chosen for"
+            raise ResiduumError(f"{source}: {fault}. Let {key}.tune_on name the split searched")
+        return {query_id: of_queries[query_id] for query_id in each}
+
     def of_queries(self) -> dict[str, Setting]:
         """Return the setting of each query with folds; {} without folds."""
         return {query_id: self.choices[fold].setting for query_id, fold in self.fold_of.items()}

@@ -50,12 +50,15 @@ def in_order(vectors: Vectors, at_once: int) -> Iterator[Vectors]:
     order = sorted(range(len(ids)), key=ids.__getitem__)  # a text's vectors keep their order
     begins = starts_of([ids[row] for row in order])
     for first, end in pairwise([*begins[:-1:at_once].tolist(), len(order)]):
-        rows = order[first:end]
-        named = [ids[row] for row in rows]
-        if isinstance(vectors, TermVectors):
-            yield TermVectors(named, vectors.terms, vectors.rows[rows])
-        else:
-            yield named, vectors[1][rows]
+        yield some_rows(vectors, order[first:end])
+
+
+def some_rows(vectors: Vectors, rows: Sequence[int]) -> Vectors:
+    """Return the vectors with these row numbers, in their order."""
+    named = [vectors[0][row] for row in rows]
+    if isinstance(vectors, TermVectors):
+        return TermVectors(named, vectors.terms, vectors.rows[rows])
+    return named, vectors[1][rows]
 
 
 def several(vectors: Vectors) -> bool:

@@ -68,15 +68,15 @@ class Order:
         takes = {job: _takes(job, limits) for job in seconds}
         starts = _starts(in_order, needs, seconds, takes, limits)
         if limits[0] > 1:  # one core is never idle
-            wanted = {job: (len(papers), start) for job, start in starts.items()}
-            for number, end in reversed([*enumerate(accumulate(map(len, papers)))]):
+            of_papers = dict[Job, tuple[int, float]]()  # the paper's number, and the start
+            for number, end in enumerate(accumulate(map(len, papers))):
                 some = {job: seconds[job] for job in seconds if page_of.get(job, end) < end}
-                latest = _latest(some, needs, takes, limits)
-                wanted |= {job: (number, min(starts[job], latest[job])) for job in some}
-            in_order.sort(key=wanted.__getitem__)
+                for job, latest in _latest(some, needs, takes, limits).items():
+                    of_papers.setdefault(job, (number, min(starts[job], latest)))
+            in_order.sort(key=lambda job: of_papers.get(job, (len(papers), starts[job])))
             starts = _starts(in_order, needs, seconds, takes, limits)
-            latest = _latest(seconds, needs, takes, limits)
-            starts = {job: min(starts[job], latest[job]) for job in seconds}
+            all_jobs = _latest(seconds, needs, takes, limits)
+            starts = {job: min(starts[job], all_jobs[job]) for job in seconds}
         by_time = sorted(in_order, key=starts.__getitem__)
         return {_key(job): last - number for number, job in enumerate(by_time)}
 

@@ -54,7 +54,7 @@ class Pages(Part):
         return [*self._can_be_made().values()]
 
     def timed(self, wildcards: object) -> list[str]:
-        """Return the files of the chosen tables' times, where `residuum time` measured some."""
+        """Return the files with times of the chosen tables that `residuum time` measured."""
         tables = self.registry.chosen("table")
         kept = (self.paths.times.fill(page=page) for page in tables)
         return [path for path in kept if Path(path).is_file()]
