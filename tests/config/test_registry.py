@@ -965,6 +965,16 @@ def test_a_null_in_a_budget_removes_the_key():
     }
 
 
+def test_a_null_in_a_budget_removes_the_key_of_a_model_over_a_base_of_the_scale_too(config):
+    budgets = "  dpr: {training: {epochs: null, steps: 7}}\n  reranker: null\n"
+    (config / "scales" / "mine.yaml").write_text(f"base: midsize\nbudgets:\n{budgets}")
+    assert load(config, scale="midsize").models["dpr"].training.epochs == 2
+    loaded = load(config, scale="mine")
+    assert (loaded.models["dpr"].training.epochs, loaded.models["dpr"].training.steps) == (None, 7)
+    assert loaded.models["dpr"].training.batch_size == 28, "midsize's"
+    assert "reranker" not in loaded.scale.budgets
+
+
 def test_another_kind_replaces_what_lies_under_it():
     base = {"loss": {"kind": "residual_margin", "xi": 1.0}, "k": 5}
     assert entries.merge(base, {"loss": {"kind": "nll"}}) == {"loss": {"kind": "nll"}, "k": 5}

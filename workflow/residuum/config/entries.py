@@ -23,6 +23,7 @@ from residuum.config.schema.base import ID
 
 MOST_SHOWN = 200  # characters of an invalid name in a message
 WHOLE = ("train_on",)  # keys whose mapping is replaced whole: its shares add up to 1
+BUDGETS = "budgets"  # of a scale: changes of the entries that name them
 SEVERAL = "entries"  # the one key of a file that holds several entries
 Value = TypeVar("Value")
 NAMED = "small letters, digits, - and _ only"
@@ -273,10 +274,14 @@ def parse(path: Path, form: type[Value]) -> Value:
     return Folder(path.parent).entry(path.stem, form)
 
 
-def merge(base: Mapping[str, object], over: Mapping[str, object]) -> yamls.Keys:
-    """Lay one nested mapping over another; None removes a key but keeps its spot.
+def merge(
+    base: Mapping[str, object], over: Mapping[str, object], above: tuple[str, ...] = ()
+) -> yamls.Keys:
+    """Lay one nested mapping over another, below the keys `above`; None removes a key.
 
-    A mapping with another `kind` or `same_as` replaces the one below it whole. So do shares.
+    The spot of a removed key is kept. Within a budget None stays, because a budget is laid over a
+    model later, and there removes the model's key. A mapping with another `kind` or `same_as`
+    replaces the one below it whole. So do shares.
     """
     merged = {**base, **over}
     for key, value in over.items():
@@ -284,8 +289,9 @@ def merge(base: Mapping[str, object], over: Mapping[str, object]) -> yamls.Keys:
         if key in WHOLE or not isinstance(value, Mapping) or not isinstance(under, Mapping):
             continue
         if all(value[k] == under.get(k) for k in ("kind", "same_as") if k in value):
-            merged[key] = merge(under, value)
-    kept = {key: value for key, value in merged.items() if over.get(key, key) is not None}
+            merged[key] = merge(under, value, (*above, key))
+    stays = above[:1] == (BUDGETS,) and len(above) > 1
+    kept = {k: value for k, value in merged.items() if stays or over.get(k, k) is not None}
     laid = {key: spot for key, spot in yamls.spots_of(over).items() if key in over}
     return yamls.Keys(kept, {**yamls.spots_of(base), **laid})
 
