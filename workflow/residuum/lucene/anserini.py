@@ -1,13 +1,15 @@
 """Search an index with Lucene in Anserini's settings, and score given docs.
 
-A batch of queries crosses to Java at once, and its hits come back as one text: a call for each hit
-costs more than the search itself. RM3 is estimated and interpolated as Anserini's Rm3Reranker does
-it. Its own search is not used, because it rounds scores to four decimals and shifts tied scores.
+A batch of queries crosses to Java at once, and its hits come back as one array of bytes: a call
+for each hit costs more than the search itself. RM3 is estimated and interpolated as Anserini's
+Rm3Reranker does it. Its own search is not used, because it rounds scores to four decimals and
+shifts tied scores.
 """
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from residuum.artefacts.streams import chunks
@@ -16,7 +18,18 @@ from residuum.config.schema.settings import Rm3
 from residuum.config.schema.systems import LexicalSystem
 from residuum.lucene import analysis, handles, indexing
 from residuum.lucene.analysis import ANALYZER
-from residuum.lucene.handles import LIST, OBJECT, STRING, bound, boxed, chain, method, static
+from residuum.lucene.handles import (
+    BUFFER,
+    LIST,
+    STRING,
+    bound,
+    boxed,
+    chain,
+    method,
+    nested,
+    reordered,
+    static,
+)
 from residuum.lucene.indexing import CONTENTS, ID_FIELD, LUCENE
 from residuum.lucene.jvm import JavaObject, cast, java, java_errors
 
@@ -31,6 +44,8 @@ MOST_TERMS = 2**31 - 1  # of a query; Lucene's own limit is 1,024
 SLACK = 20  # least number of further hits, within which equal scores mostly end
 CHUNK = 256  # queries whose hits wait in memory
 Texts = Iterable[tuple[str, str]]  # query_id, text
+MOST_NAMED = 1_000_000  # docs whose ids stay in memory from one chunk to the next
+HIT = np.dtype([("doc", ">i4"), ("score", ">f4")])  # as Java's buffer holds them
 NUMBERED = {"query_id": pl.String, "doc": pl.Int32, "score": pl.Float32}  # by Lucene's doc numbers
 
 
@@ -58,6 +73,7 @@ class Searcher:
         self._generator = java(GENERATOR)()
         self.system, self._empty = system, empty
         self.workers = handles.Workers(threads)
+        self._named = pl.DataFrame(schema={"doc": pl.Int32, "doc_id": pl.String})  # docs of hits
 
     def parameters(self) -> dict[str, object]:
         """Return the fixed settings that a score's record needs: classes, fields, ties, filter."""
@@ -163,30 +179,33 @@ class Searcher:
         return bound(bound(search, 0, self._lucene), 1, k, order, True)
 
     def hits(self, query_ids: list[str], search: JavaObject, queries: JavaObject) -> pl.DataFrame:
-        """Search for each of Java's queries: return query_id, doc (Lucene's number), score.
-
-        Lucene writes a list of hits as `[doc=7 score=1.5 shardIndex=-1, doc=...]`.
-        """
-        written = static("java.util.Arrays", "toString", STRING, f"{OBJECT}[]")
-        hits = handles.field(f"{LUCENE}.search.TopDocs", "scoreDocs")
-        lines = handles.texts(self.workers.map(chain(search, hits, written), queries))
-        table = pl.DataFrame({"query_id": query_ids, "hit": pl.Series(lines, dtype=pl.String)})
-        each = table.with_columns(pl.col("hit").str.split("doc=").list.slice(1)).explode("hit")
-        parts = pl.col("hit").str.split_exact(" score=", 1).struct
-        score = parts.field("field_1").str.split_exact(" ", 1).struct.field("field_0")
-        split = each.drop_nulls().select("query_id", doc=parts.field("field_0"), score=score)
-        return split.select(pl.col(name).cast(kind) for name, kind in NUMBERED.items())
+        """Search for each of Java's queries: return query_id, doc (Lucene's number), score."""
+        listed = chain(search, handles.field(f"{LUCENE}.search.TopDocs", "scoreDocs"), _packed())
+        rows = np.frombuffer(handles.joined(self.workers.map(listed, queries)), dtype=HIT)
+        heads, counts, head = list[int](), list[int](), 0
+        while head < len(rows):
+            heads.append(head)
+            counts.append(int(rows["doc"][head]))
+            head += 1 + counts[-1]
+        hits, numbers = np.delete(rows, heads), np.repeat(np.arange(len(counts)), counts)
+        columns = {
+            "query_id": pl.Series(query_ids, dtype=pl.String).gather(numbers),
+            "doc": hits["doc"].astype(np.int32),
+            "score": hits["score"].astype(np.float32),
+        }
+        return pl.DataFrame(columns, schema=NUMBERED)
 
     def with_doc_ids(self, hits: pl.DataFrame) -> pl.DataFrame:
-        """Return query_id, doc_id and score of hits in their order.
-
-        Lucene's numbers are read in rising order, since doc values can only be read forwards.
-        """
+        """Return query_id, doc_id and score of hits in their order."""
         if hits.is_empty():
             return pl.DataFrame(schema=HITS)
-        ids = self.doc_ids(hits["doc"].unique().to_list())
-        names = pl.DataFrame({"doc": ids.keys(), "doc_id": ids.values()}, schema_overrides=NUMBERED)
-        named = hits.join(names, on="doc", maintain_order="left")
+        if self._named.height > MOST_NAMED:
+            self._named = self._named.clear()
+        new = hits.select(pl.col("doc").unique()).join(self._named, on="doc", how="anti")
+        ids = self.doc_ids(new["doc"].to_list())
+        read = pl.DataFrame({"doc": ids.keys(), "doc_id": ids.values()}, schema=self._named.schema)
+        self._named = pl.concat([self._named, read])
+        named = hits.join(self._named, on="doc", maintain_order="left")
         return named.select(pl.col(name).cast(kind) for name, kind in HITS.items())
 
     def doc_ids(self, docs: Collection[int]) -> dict[int, str]:
@@ -216,6 +235,26 @@ class Searcher:
         return {doc_id: doc for doc, doc_id in self.doc_ids(docs).items()}
 
 
+def _packed() -> JavaObject:
+    """Return a handle from an array of hits to bytes: their number and 0, then doc and score."""
+    scored = f"{LUCENE}.search.ScoreDoc"
+    length, element = handles.length_of(scored), handles.element_of(scored)
+    put_int = method(BUFFER, "putInt", BUFFER, "int")
+    put_float = method(BUFFER, "putFloat", BUFFER, "float")
+    doc = nested(put_int, 1, handles.field(scored, "doc"))
+    score = nested(put_float, 1, handles.field(scored, "score"))
+    both = reordered(nested(score, 0, doc), 0, 1, 1)  # a buffer and a hit, to the buffer
+    one = reordered(nested(both, 1, element), 0, 2, 1)
+    math, int_to_int = "java.lang.Math", ("int", "int")
+    size = chain(length, static(math, "incrementExact", *int_to_int))
+    size = chain(size, bound(static(math, "multiplyExact", *int_to_int, "int"), 1, HIT.itemsize))
+    made = chain(size, static(BUFFER, "allocate", BUFFER, "int"))
+    begun = bound(nested(put_float, 0, nested(nested(put_int, 1, length), 0, made)), 2, 0.0)
+    times = handles.ignoring(length, 0, BUFFER)
+    filled = nested(handles.repeated(one, times), 0, reordered(begun, 0, 0))
+    return chain(reordered(filled, 0, 0), method(BUFFER, "array", "byte[]"))
+
+
 def _tied_at(hits: pl.DataFrame, k: int, place: int) -> list[str]:
     """Return the queries whose hits at indices k - 1 and `place` have equal scores."""
     one, other = (pl.col("score").slice(place, 1).first() for place in (k - 1, place))
@@ -228,9 +267,9 @@ def _among() -> JavaObject:
     Only the bag of words scores.
     """
     add, occur = method(BUILDER, "add", BUILDER, QUERY, OCCUR), java(OCCUR)
-    docs = handles.nested(bound(add, 2, occur.FILTER), 1, _of_ids())
-    docs = handles.nested(docs, 0, handles.constructor(BUILDER))
-    both = handles.nested(bound(add, 2, occur.SHOULD), 0, docs)
+    docs = nested(bound(add, 2, occur.FILTER), 1, _of_ids())
+    docs = nested(docs, 0, handles.constructor(BUILDER))
+    both = nested(bound(add, 2, occur.SHOULD), 0, docs)
     return chain(both, method(BUILDER, "build", f"{LUCENE}.search.BooleanQuery"))
 
 
@@ -260,7 +299,7 @@ def reranker(analyzer: JavaObject, docs: int = 1, terms: int = 1) -> JavaObject:
 def _relevance_model(analyzer: JavaObject, reader: JavaObject, docs: int, terms: int) -> JavaObject:
     """Return a handle from feedback docs to the weights of their best terms."""
     estimate = handles.private(RERANKER, "estimateRelevanceModel")
-    made = handles.nested(estimate, 0, reranker(analyzer, docs, terms))
+    made = nested(estimate, 0, reranker(analyzer, docs, terms))
     return bound(made, 1, reader, False, False)
 
 

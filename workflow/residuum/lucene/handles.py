@@ -17,6 +17,7 @@ METHODS, METHOD_TYPE = "java.lang.invoke.MethodHandles", "java.lang.invoke.Metho
 ACCESSIBLE = "java.lang.reflect.AccessibleObject"
 OBJECT, STRING = "java.lang.Object", "java.lang.String"
 LIST, STREAM = "java.util.List", "java.util.stream.Stream"
+BUFFER, BYTES = "java.nio.ByteBuffer", "java.io.ByteArrayOutputStream"
 
 
 def _class(name: str) -> JavaObject:
@@ -139,6 +140,20 @@ def _taken(handle: JavaObject, position: int | None) -> JavaObject:
     return cast("java.lang.Class", found)
 
 
+def length_of(owner: str) -> JavaObject:
+    """Return a handle from an array of a class's objects to its length."""
+    return java(METHODS).arrayLength(_class(_array(owner)))
+
+
+def element_of(owner: str) -> JavaObject:
+    """Return a handle from an array of a class's objects and an index to the object there."""
+    return java(METHODS).arrayElementGetter(_class(_array(owner)))
+
+
+def _array(owner: str) -> str:
+    return f"[L{owner};"
+
+
 def objects(values: Iterable[object]) -> JavaObject:
     """Return a Java list of Java objects or texts."""
     return java("java.util.Arrays").asList(*values)
@@ -154,7 +169,17 @@ def texts(strings: JavaObject) -> list[str]:
 
 def content(buffer: JavaObject) -> bytes:
     """Return the bytes of a Java ByteBuffer that `allocate` made."""
-    array: Any = cast("java.nio.ByteBuffer", buffer).array()
+    array: Any = cast(BUFFER, buffer).array()
+    held: bytes = array.tostring()
+    return held
+
+
+def joined(arrays: JavaObject) -> bytes:
+    """Return the bytes of a Java list of byte arrays, one after another."""
+    stream = java(BYTES)()
+    write = bound(method(BYTES, "writeBytes", "void", "byte[]"), 0, stream)
+    arrays.forEach(function(write, "function.Consumer"))
+    array: Any = stream.toByteArray()
     held: bytes = array.tostring()
     return held
 

@@ -14,6 +14,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.schema.systems import Bm25
 from residuum.lucene import handles
 from residuum.lucene.handles import (
+    BUFFER,
     LIST,
     STRING,
     bound,
@@ -29,7 +30,7 @@ from residuum.lucene.handles import (
 from residuum.lucene.indexing import CONTENTS, LUCENE
 from residuum.lucene.jvm import JavaObject, cast, java
 
-BUFFER, READER = "java.nio.ByteBuffer", f"{LUCENE}.index.IndexReader"
+READER = f"{LUCENE}.index.IndexReader"
 ENUM, NORMS = f"{LUCENE}.index.PostingsEnum", f"{LUCENE}.index.NumericDocValues"
 REF, MULTI = f"{LUCENE}.util.BytesRef", f"{LUCENE}.index.MultiTerms"
 FREQUENCIES = 8  # PostingsEnum.FREQS: docs and tf, no positions
