@@ -681,7 +681,7 @@ def test_an_export_of_a_generated_collection_holds_all_its_docs():
     editions = [dataset.editions[0].model_copy(update={"docs": 10_000_000})]
     large = dataset.model_copy(update={"editions": editions})
     resources = Resources(replace(mini, datasets={"generated-mini": large}))
-    text = sizes.doc_bytes("generated-mini")
+    text = sizes.doc_bytes(mini, "generated-mini")
     for wildcards in (export, {**export, "split": "dev"}):
         assert resources.export_mb(named(**wildcards)) == 500 + 10 * (900 + 2 * text)
 

@@ -218,7 +218,7 @@ def test_what_is_written_is_counted_and_estimated() -> None:
     # one of the start's two layers, of 64 units and 128 between: 4 * 64^2 + 2 * 64 * 128
     assert sizes.shape(toy, "writer").layer_parameters == 32_768
     # 1000 bytes a doc: 100 of its tokens are read, and 10 of a question
-    assert sizes.example(toy.models["writer"], "toy") == (110, 116)
+    assert sizes.example(toy, toy.models["writer"], "toy") == (110, 116)
     how = Estimates(few).questions(SPLIT)
     read = 1000 / 4.5 + 2
     head = 2 * 486 * 64 * 50 * 20

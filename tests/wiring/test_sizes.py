@@ -70,8 +70,8 @@ def test_a_corpus_has_the_docs_of_its_largest_edition():
 
 
 def test_tokens_end_at_what_the_model_reads():
-    assert sizes.doc_tokens("msmarco-passage", 512) == pytest.approx(340 / 4.5 + 2)
-    assert sizes.doc_tokens("msmarco-passage", 64) == 64
+    assert sizes.doc_tokens(full(), "msmarco-passage", 512) == pytest.approx(340 / 4.5 + 2)
+    assert sizes.doc_tokens(full(), "msmarco-passage", 64) == 64
 
 
 def test_shapes_have_the_published_parameters():

@@ -344,7 +344,8 @@ def _assumptions(registry: Registry, pending: list[Job]) -> Iterator[str]:
     yield "Estimates rest on:"
     names = {job.wildcards.get("dataset", "") for job in pending}
     for name in sorted(names & registry.datasets.keys()):
-        docs = f"{sizes.docs(registry, name):,} docs of {sizes.doc_bytes(name):,} bytes on average"
+        count, each = sizes.docs(registry, name), sizes.doc_bytes(registry, name)
+        docs = f"{count:,} docs of {each:,} bytes on average"
         guess = f", a guess: `residuum datasets pin {name}` counts them"
         pinned = registry.datasets[name].editions
         yield wrapped(f"{name} has {docs}{'' if pinned else guess}", "- ")

@@ -113,7 +113,7 @@ class Estimates:
         """Estimate the vectors of one shard of a corpus."""
         model, vectors = self._reader(w), self._shard(w)
         texts, (_, limit) = vectors / model.most, sizes.longest(model)
-        read = self._encoded(w, texts, sizes.doc_tokens(w.dataset, limit), limit)
+        read = self._encoded(w, texts, sizes.doc_tokens(self.registry, w.dataset, limit), limit)
         disk = 4.0 * sizes.stored(self.registry, w.model) * vectors
         return read._replace(disk=disk, shards=self._of_corpus(w))
 
@@ -124,7 +124,7 @@ class Estimates:
         docs = sizes.listed(self.registry, split_id, w.other) / max(1, shards)
         limit, each = sizes.longest(model)[1], self.registry.vectors_each(w.dataset, w.model)
         passages = docs * each / model.most
-        read = self._encoded(w, passages, sizes.doc_tokens(w.dataset, limit), limit)
+        read = self._encoded(w, passages, sizes.doc_tokens(self.registry, w.dataset, limit), limit)
         seconds = sizes.text_bytes(self.registry, w.dataset) / MB / sizes.EXPORT_MB
         disk = 4.0 * sizes.stored(self.registry, w.model) * docs * each
         core_s = read.core_s + seconds
@@ -313,7 +313,8 @@ class Estimates:
         assert form and start, "the rule's wildcards are those of such splits"
         shape, docs = sizes.shape(registry, start), sizes.written_for(registry, w.dataset, form)
         tokens = form.per_doc * min(form.question_length, sizes.QUERY_TOKENS)
-        at_once, read = registry.scale.batch_size, sizes.doc_tokens(w.dataset, form.doc_length)
+        at_once = registry.scale.batch_size
+        read = sizes.doc_tokens(registry, w.dataset, form.doc_length)
         made = of_reading(shape, docs * (read + tokens), at_once * form.doc_length)
         kept = 2 * (2 * shape.layers + 1) * shape.hidden  # bytes of a token
         held = at_once * form.per_doc * form.doc_length * kept
@@ -396,7 +397,7 @@ class Estimates:
         """Estimate a training on the pairs of a split, or on the docs of corpora."""
         model, shape = self.registry.model(w.model), sizes.shape(self.registry, w.model)
         assert isinstance(model, OnPairs | OnTexts), "others are made, not trained"
-        tokens, most = sizes.example(model, corpora_of(self.registry, w.model)[0])
+        tokens, most = sizes.example(self.registry, model, corpora_of(self.registry, w.model)[0])
         batch = model.training.batch_size
         steps = sizes.steps(model.training, sizes.examples(self.registry, w.model))
         if isinstance(model, OnPairs) and not model.trained:
@@ -422,10 +423,10 @@ class Estimates:
         pairs = sizes.queries(self.registry, split_id) * how.top + sizes.pairs(
             self.registry, split_id
         )
-        tokens = sizes.doc_tokens(split_id.dataset, LONGEST)
+        tokens = sizes.doc_tokens(self.registry, split_id.dataset, LONGEST)
         read = min(pairs, sizes.docs(self.registry, split_id.dataset)) * tokens
         if isinstance(model := self.registry.model(w.model), CrossEncoder):
-            read = pairs * sizes.pair_tokens(split_id.dataset, model.reading)
+            read = pairs * sizes.pair_tokens(self.registry, split_id.dataset, model.reading)
         if windows := self.registry.windows_read(w.model, split_id.dataset):
             read *= windows.expected
         shape, at_once = sizes.shape(self.registry, w.model), self.registry.scale.batch_size
@@ -436,7 +437,8 @@ class Estimates:
     def term_weights(self, w: Wildcards) -> Estimate:
         """Estimate the term weights of a corpus."""
         limit = self.registry.entry(w.model, TermWeights).length
-        docs, tokens = sizes.docs(self.registry, w.dataset), sizes.doc_tokens(w.dataset, limit)
+        docs = sizes.docs(self.registry, w.dataset)
+        tokens = sizes.doc_tokens(self.registry, w.dataset, limit)
         disk = sizes.WEIGHTS * sizes.text_bytes(self.registry, w.dataset)
         return self._encoded(w, docs, tokens, limit)._replace(disk=disk)
 
@@ -457,7 +459,7 @@ class Estimates:
             reading = registry.entry(player.model, CrossEncoder).reading
         pairs, at_once = self._pairs(w) / self._shards(w), registry.scale.pair_batch_size
         windows = registry.datasets[w.dataset].windows
-        tokens = pairs * sizes.pair_tokens(w.dataset, reading)
+        tokens = pairs * sizes.pair_tokens(registry, w.dataset, reading)
         tokens *= windows.expected if windows else 1
         read = of_reading(sizes.shape(registry, player), tokens, at_once * reading.length)
         alike = self._alike(self._shards(w))
@@ -472,7 +474,8 @@ class Estimates:
         at_once, (of_query, of_doc) = registry.scale.batch_size, sizes.longest(reader)
         docs = min(pairs, sizes.docs(registry, w.dataset))
         windows = registry.datasets[w.dataset].windows
-        tokens = docs * sizes.doc_tokens(w.dataset, of_doc) * (windows.expected if windows else 1)
+        tokens = docs * sizes.doc_tokens(registry, w.dataset, of_doc)
+        tokens *= windows.expected if windows else 1
         tokens += queries * min(of_query, sizes.QUERY_TOKENS)
         read = of_reading(sizes.shape(registry, model), tokens, at_once * of_doc)
         each = registry.vectors_each(w.dataset, model) * sizes.asked(registry, model)

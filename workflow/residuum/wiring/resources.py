@@ -151,7 +151,7 @@ class Resources:
         held = 0.0
         dimensions = sizes.shape(self._registry, wildcards.model).hidden + LSA_SPARE
         for dataset in corpora_of(self._registry, wildcards.model):
-            words = WORD_BYTES * sizes.doc_bytes(dataset) / TOKEN_BYTES
+            words = WORD_BYTES * sizes.doc_bytes(self._registry, dataset) / TOKEN_BYTES
             doc_bytes = words + LSA_MATRICES * 8 * dimensions
             held += doc_bytes * sizes.docs(self._registry, dataset)
         return max(4000, 1000 + int(held) // 10**6)
@@ -199,7 +199,7 @@ class Resources:
         """Return the MB of a generated collection, which each export generates whole; else 0."""
         if self._registry.datasets[name].source.kind not in GENERATED_SPLITS:
             return 0
-        doc = GENERATED_BYTES + 2 * sizes.doc_bytes(name)
+        doc = GENERATED_BYTES + 2 * sizes.doc_bytes(self._registry, name)
         return 500 + int(doc * sizes.docs(self._registry, name)) // 10**6
 
 

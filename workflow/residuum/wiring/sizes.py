@@ -196,12 +196,12 @@ def asked(registry: Registry, model: str) -> int:
 def docs(registry: Registry, dataset: str) -> int:
     """Return the number of docs of a corpus: of its largest pinned edition, or a guess."""
     pins = [edition.docs for edition in registry.datasets[dataset].editions]
-    return max(pins, default=0) or guess(registry, dataset, OTHER_DOC_BYTES)
+    return max(pins, default=0) or max(LEAST, file_bytes(registry, dataset) // OTHER_DOC_BYTES)
 
 
 def text_bytes(registry: Registry, dataset: str) -> int:
     """Return the bytes of a corpus's text."""
-    return docs(registry, dataset) * doc_bytes(dataset)
+    return docs(registry, dataset) * doc_bytes(registry, dataset)
 
 
 def segmented_bytes(registry: Registry, dataset: str) -> int:
@@ -210,38 +210,44 @@ def segmented_bytes(registry: Registry, dataset: str) -> int:
     return text_bytes(registry, split_id.dataset) if split_id else 0
 
 
-def doc_bytes(dataset: str) -> int:
-    """Return the mean bytes of a doc's text."""
-    return DOC_BYTES.get(dataset, OTHER_DOC_BYTES)
+def doc_bytes(registry: Registry, dataset: str) -> int:
+    """Return the mean bytes of a doc's text: as measured, by its files, or a guess.
+
+    The files of a collection of one's own are divided by its pinned docs.
+    """
+    if dataset in DOC_BYTES:
+        return DOC_BYTES[dataset]
+    pinned = max((edition.docs for edition in registry.datasets[dataset].editions), default=0)
+    return (pinned and file_bytes(registry, dataset) // pinned) or OTHER_DOC_BYTES
 
 
-def doc_tokens(dataset: str, limit: int) -> float:
+def doc_tokens(registry: Registry, dataset: str, limit: int) -> float:
     """Return the mean number of wordpieces that a model reads of a doc, at most `limit`."""
-    return min(limit, doc_bytes(dataset) / TOKEN_BYTES + SPECIAL_TOKENS)
+    return min(limit, doc_bytes(registry, dataset) / TOKEN_BYTES + SPECIAL_TOKENS)
 
 
-def pair_tokens(dataset: str, reading: Reading) -> float:
+def pair_tokens(registry: Registry, dataset: str, reading: Reading) -> float:
     """Return the mean number of wordpieces that a cross-encoder reads of a query and a doc."""
     query = min(reading.query_length, QUERY_TOKENS)
-    return min(reading.length, query + doc_tokens(dataset, reading.length))
+    return min(reading.length, query + doc_tokens(registry, dataset, reading.length))
 
 
-def example(model: Example, dataset: str) -> tuple[float, float]:
+def example(registry: Registry, model: Example, dataset: str) -> tuple[float, float]:
     """Return the mean wordpieces of a training example, and the most wordpieces of its docs."""
     if isinstance(model, CrossEncoder):
         pairs = 1 + model.group
-        return pairs * pair_tokens(dataset, model.reading), pairs * model.reading.length
+        return pairs * pair_tokens(registry, dataset, model.reading), pairs * model.reading.length
     if isinstance(model, DualEncoder):
         docs, limit = 1 + model.drawn, model.encoder.doc_length
         query = min(model.encoder.query_length, QUERY_TOKENS)
-        return query + docs * doc_tokens(dataset, limit), docs * limit
+        return query + docs * doc_tokens(registry, dataset, limit), docs * limit
     if isinstance(model, InverseCloze):
         limit = model.encoder.doc_length
-        return model.span[1] + doc_tokens(dataset, limit), limit
+        return model.span[1] + doc_tokens(registry, dataset, limit), limit
     if isinstance(model, QuestionGenerator):
         question, limit = model.question_length, model.doc_length
-        return min(question, QUERY_TOKENS) + doc_tokens(dataset, limit), question + limit
-    return doc_tokens(dataset, model.length), model.length
+        return min(question, QUERY_TOKENS) + doc_tokens(registry, dataset, limit), question + limit
+    return doc_tokens(registry, dataset, model.length), model.length
 
 
 def written_for(registry: Registry, dataset: str, synthetic: Synthetic) -> int:
@@ -447,15 +453,15 @@ UNZIPPED = 3  # bytes of text for each byte of gzip data
 
 
 @memoised
-def guess(registry: Registry, dataset: str, doc_bytes: int) -> int:
-    """Return `guessed_docs` of a dataset, memoised: a graph asks for it at every job."""
-    return guessed_docs(registry.datasets[dataset], doc_bytes)
+def file_bytes(registry: Registry, dataset: str) -> int:
+    """Return `bytes_of_files` of a dataset, memoised: a graph asks for it at every job."""
+    return bytes_of_files(registry.datasets[dataset])
 
 
-def guessed_docs(dataset: Dataset, doc_bytes: int) -> int:
-    """Return the number of docs of `doc_bytes` bytes that fill a corpus's files, at least LEAST.
+def bytes_of_files(dataset: Dataset) -> int:
+    """Return the bytes of a corpus's files that are there, unpacked; 0 of none.
 
-    Only estimates of time and disk depend on this number; no result does.
+    Only estimates of time, memory and disk depend on this number; no result does.
     """
     named = {name: dataset.within(name) for name in dataset.source_files(None)}
     every = (
@@ -463,4 +469,4 @@ def guessed_docs(dataset: Dataset, doc_bytes: int) -> int:
     )
     paths = [path for path in every if path.is_file()]
     sizes = (path.stat().st_size * (UNZIPPED if path.suffix == ".gz" else 1) for path in paths)
-    return max(LEAST, sum(sizes) // doc_bytes)
+    return sum(sizes)
