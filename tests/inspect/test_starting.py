@@ -99,8 +99,8 @@ def test_a_folder_and_a_model_become_entries_that_are_taken(project, models):
     assert {**files(project), **before} == files(project)
     assert sorted(made) == [
         "config/datasets/mine.yaml", "config/models/mine.yaml", "config/papers/mine/figure1.yaml",
-        "config/papers/mine/figure2.yaml", "config/papers/mine/table1.yaml",
-        "config/scales/mine.yaml", "config/systems/mine.yaml",
+        "config/papers/mine/figure2.yaml", "config/papers/mine/figure3.yaml",
+        "config/papers/mine/table1.yaml", "config/scales/mine.yaml", "config/systems/mine.yaml",
     ]  # fmt: skip
     assert all(f"wrote {path}" in lines for path in made)
     assert "    snakemake --cores all --config scale=mine papers=[mine]" in lines
@@ -115,7 +115,9 @@ def test_a_folder_and_a_model_become_entries_that_are_taken(project, models):
         assert [one.system for one in loaded.pages[figure].series] == [
             "bm25-default", "tiny-encoder", "mine-tiny-encoder-rrf",
         ]  # fmt: skip
-    assert {"R@1", "R@100", "R@1000"} <= {*loaded.measures(SplitId("mine", "test"))}
+    (circles,) = loaded.pages["mine-figure3"].rows
+    assert (circles.dense, circles.lexical) == ("tiny-encoder", "bm25-default")
+    assert {"R@1", "R@100", "R@1000", "Success@10"} <= {*loaded.measures(SplitId("mine", "test"))}
     assert loaded.systems["mine-tiny-encoder-sum"].interpolation.tune_on == "own"
     dataset = entries.parse(Path("config/datasets/mine.yaml"), Dataset)
     assert dataset.own.train == "train" and dataset.own.tune == "dev"
@@ -149,6 +151,8 @@ def test_a_tuning_split_is_drawn_from_many_training_queries(project, queries, dr
     rows = {row.system for row in registry("mine").pages["mine-table1"].rows}
     assert ({"dpr-embedding", "dpr-ei"} <= rows) is drawn
     assert rows == {one.system for one in registry("mine").pages["mine-figure1"].series}
+    circles = registry("mine").pages.get("mine-figure3")
+    assert ([one.dense for one in circles.rows] if circles else []) == ["dpr-embedding"] * drawn
     assert entry("scales/mine.yaml")["base"] == ("mini" if drawn else "laptop")
 
 
@@ -253,6 +257,7 @@ def test_a_cross_encoder_reranks(project, models):
     assert series == ["bm25-default"], "a reranker finds no doc that BM25 does not"
     series = [one.system for one in registry("mine").pages["mine-figure2"].series]
     assert series == ["bm25-default", "mine-cross"]
+    assert not Path("config/papers/mine/figure3.yaml").exists(), "no circles without a dense part"
 
 
 def test_models_of_one_name_have_ids_of_their_own(project, models, tmp_path_factory):

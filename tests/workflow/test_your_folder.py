@@ -269,6 +269,20 @@ def test_one_command_writes_what_makes_the_table(released):
         column = "first" if label == "BM25" else "value"
         other = "theirs" if label == "BM25" else system
         assert f"{by_query.filter(series=other)[column].mean():.3f}" == ndcg
+    judged = trec.read_qrels(folder / "results/fresh/data/fresh/test/qrels.trec")
+    relevant = judged.filter(pl.col("relevance") > 0)
+    answered = {
+        system: {
+            *trec.cut(
+                trec.read_run(folder / f"results/fresh/runs/fresh/test/{system}.trec.gz"), 10
+            ).join(relevant, on=trec.PAIR)["query_id"]
+        }
+        for system in ("theirs", "bm25-default")
+    }
+    circles = pl.read_csv(folder / "results/fresh/venn/fresh-figure3.tsv", separator="\t")
+    alone = circles.filter(row="theirs", column="residual")["measured"].item()
+    count = judged["query_id"].n_unique()
+    assert alone == pytest.approx(len(answered["theirs"] - answered["bm25-default"]) / count)
     for name in [*written, "config/papers/fresh"]:
         path = folder / name
         shutil.rmtree(path) if path.is_dir() else path.unlink()

@@ -40,7 +40,7 @@ FOLDS = 5
 OF_YAML = re.compile(r"[0-9][0-9e_-]*|true|false|null|yes|no|on|off|y|n")  # no text, as a value
 RERANKS = "ForSequenceClassification"  # ends the class of a cross-encoder
 NAMELESS = {"model", "models", "checkpoint", "encoder"}  # names of folders that tell nothing
-PAGES = ("table1", "figure1", "figure2")  # of the new paper
+PAGES = ("table1", "figure1", "figure2", "figure3")  # of the new paper
 BM25, RM3 = ("BM25", "bm25-default"), ("BM25 + RM3", "bm25-default-rm3")  # label and system
 TRAINED = [("DPR, trained on it", "dpr-embedding"), ("BM25 + DPR, weighted sum", "dpr-ei")]
 TOKENS = {"pooling": "tokens"}  # what an entry says of a late encoder
@@ -499,7 +499,7 @@ def _rows(
 def _figures(
     name: str, models: Sequence[TableModel], split: str, trained: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yield the figures: recall by cutoff, and, beside BM25, other systems query by query."""
+    """Yield the figures: recall by cutoff; beside BM25, others query by query; circles of both."""
     shown = [row for row in _rows(name, models, trained, False) if not models or row != RM3]
     reranked = {one.system for one in models if one.reranker}
     first_stages, role = [row for row in shown if row[1] not in reranked], f"{name}-{split}"
@@ -515,6 +515,22 @@ def _figures(
         + "over: query   # a circle for each pair of values\n"
         "panels: [{id: ndcg, shows: measure, measure: nDCG@10, header: nDCG@10}]\n",
     )
+    dense = [(one.label, one.system) for one in models if not one.reranker]
+    if not models and trained:
+        dense = TRAINED[:1]
+    circles: list[Entry] = [
+        {"id": system, "label": label, "dense": system, "lexical": BM25[1]}
+        for label, system in dense
+    ]
+    if circles:
+        title = f"Queries that a model and BM25 answer on {split} of {name}"
+        yield (
+            "figure3",
+            f"{_schema('papers', '../..')}kind: venn\ntitle: {_text(title)}\nrole: {_text(role)}\n"
+            "measure: Success@10   # a query is answered by a relevant doc among the first ten\n"
+            f"rows:   # two circles each, and RoC: what the dense part alone answers of its own\n"
+            f"{_items(circles)}",
+        )
 
 
 def _figure(title: str, role: str, shown: Sequence[tuple[str, str]]) -> str:
