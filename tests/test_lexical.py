@@ -66,6 +66,18 @@ def test_score_is_lucenes_bm25_by_hand(three):
     assert set(result) == {"d1", "d2"}
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_hits_stay_with_their_query_where_others_have_none(three, threads):
+    searcher = anserini.Searcher(three / "lucene", system(), threads)
+    texts = [("a", "zebra"), ("b", "apple"), ("c", ""), ("d", "date cherry"), ("e", "zebra")]
+    found = pl.concat(searcher.search(texts, 10)).sort("query_id", "doc_id")
+    assert found.select("query_id", "doc_id").rows() == [("b", "d1"), ("d", "d2"), ("d", "d3")]
+    for query_id, text in texts:
+        alone = hits(three, text) if text == "apple" or "date" in text else {}
+        assert dict(found.filter(query_id=query_id).select("doc_id", "score").rows()) == alone
+    assert pl.concat(searcher.search(texts[:1], 10)).is_empty()
+
+
 def test_index_manifest_states_the_statistics(three, awkward):
     record = lexical.index_record(three)
     assert (record["docs"], record["documents"], record["non_empty_documents"]) == (3, 3, 3)

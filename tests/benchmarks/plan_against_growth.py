@@ -11,6 +11,7 @@ import argparse
 import re
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,7 +23,6 @@ from residuum.config.registry import Registry
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.scales import Config, Scale
 from residuum.pages import layout
-from residuum.wiring import sizes
 from residuum.wiring.estimates import Estimate, Estimates
 from residuum.wiring.sizes import START_S
 
@@ -45,6 +45,7 @@ def registry(docs: int) -> Registry:
     edition = {
         "name": "made",
         "docs": docs,
+        "doc_bytes": doc_bytes(),
         "splits": {"dev": {"queries": QUERIES, "qrels": QUERIES}},
     }
     encoder = {**MODELS["inbatch"]["encoder"], "dimensions": growth.DIMENSIONS}
@@ -70,6 +71,7 @@ def registry(docs: int) -> Registry:
     )
 
 
+@cache
 def doc_bytes() -> int:
     """Return the mean bytes of a doc's text, of some that `growth.py` draws."""
     import numpy as np
@@ -123,10 +125,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--measure", type=int, nargs="+", help="docs; by default the page's table")
     options = parser.parse_args()
-    sizes.DOC_BYTES[NAME] = doc_bytes()
     times = measured(options.measure) if options.measure else printed(PAGE)
     print(layout.grid(HEADER, list(table(times))))
-    print(f"Docs have {sizes.DOC_BYTES[NAME]} bytes; {START_S:g} s of each estimate are a start.")
+    print(f"Docs have {doc_bytes()} bytes; {START_S:g} s of each estimate are a start.")
 
 
 if __name__ == "__main__":

@@ -958,7 +958,7 @@ def test_unknown_scale_and_unknown_config_key():
         load(scael="mini")
 
 
-def test_a_null_in_a_budget_removes_the_key():
+def test_a_null_removes_the_key_of_the_base():
     assert entries.merge({"a": 1, "b": {"c": 2, "d": 3}}, {"b": {"c": None, "e": 4}}) == {
         "a": 1,
         "b": {"d": 3, "e": 4},
@@ -966,13 +966,19 @@ def test_a_null_in_a_budget_removes_the_key():
 
 
 def test_a_null_in_a_budget_removes_the_key_of_a_model_over_a_base_of_the_scale_too(config):
-    budgets = "  dpr: {training: {epochs: null, steps: 7}}\n  reranker: null\n"
+    budgets = (
+        "  dpr: {training: {epochs: null, steps: 7}}\n  reranker: null\n"
+        "  triplet: {loss: null, losses: [{kind: nll}], training: {epochs: 3, steps: null}}\n"
+    )
     (config / "scales" / "mine.yaml").write_text(f"base: midsize\nbudgets:\n{budgets}")
     assert load(config, scale="midsize").models["dpr"].training.epochs == 2
     loaded = load(config, scale="mine")
     assert (loaded.models["dpr"].training.epochs, loaded.models["dpr"].training.steps) == (None, 7)
     assert loaded.models["dpr"].training.batch_size == 28, "midsize's"
     assert "reranker" not in loaded.scale.budgets
+    clear = loaded.models["clear"]
+    assert (clear.training.epochs, clear.training.steps) == (3, None), "a null of midsize's is gone"
+    assert clear.loss is None and [one.kind for one in clear.losses] == ["nll"]
 
 
 def test_another_kind_replaces_what_lies_under_it():

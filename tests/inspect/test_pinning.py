@@ -22,6 +22,7 @@ splits:
 PIN = """editions:
   - name: pinned
     docs: 3
+    doc_bytes: 29
     splits:
       test: {queries: 2, qrels: 4, relevance: {0: 1, 1: 2, 2: 1}}
 """

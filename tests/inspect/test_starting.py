@@ -260,6 +260,13 @@ def test_a_cross_encoder_reranks(project, models):
     assert not Path("config/papers/mine/figure3.yaml").exists(), "no circles without a dense part"
 
 
+def test_each_model_with_vectors_has_circles(project, models):
+    lay(project, test=12)
+    start(*(str(models / name) for name in ("tiny-encoder/model", "cross", "late")))
+    circles = registry("mine").pages["mine-figure3"].rows
+    assert [one.dense for one in circles] == ["tiny-encoder", "late"]
+
+
 def test_models_of_one_name_have_ids_of_their_own(project, models, tmp_path_factory):
     lay(project, test=12)
     others = [tmp_path_factory.mktemp(f"other{n}") / "bm25" for n in range(3)]  # a system, too

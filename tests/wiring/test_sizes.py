@@ -7,9 +7,10 @@ import pytest
 import yaml
 
 from conftest import ROOT
-from plan_fixture import named, registry, with_triples
+from plan_fixture import DATASET, named, registry, with_triples
 from residuum.config import loading
 from residuum.config.registry import SplitId
+from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.reading import Windows
 from residuum.config.schema.scales import FromPath
 from residuum.config.schema.training import Training
@@ -67,6 +68,34 @@ def test_counting_docs_reads_each_corpus_once():
 def test_a_corpus_has_the_docs_of_its_largest_edition():
     assert sizes.docs(TOY, "toy") == 1000
     assert sizes.text_bytes(full(), "msmarco-passage") == 8_841_823 * 340
+
+
+def test_docs_are_as_long_as_the_largest_edition_with_a_length_says():
+    def length(*editions):
+        pins = [{"name": str(n), **keys} for n, keys in enumerate(editions)]
+        entry = Dataset.model_validate({**DATASET, "editions": pins})
+        return sizes.doc_bytes(replace(TOY, datasets={"toy": entry}), "toy")
+
+    assert length({"docs": 10, "doc_bytes": 300}, {"docs": 20, "doc_bytes": 400}) == 400
+    assert length({"docs": 10, "doc_bytes": 300}, {"docs": 20}) == 300
+    assert length({"docs": 10}) == 1000, "a guess"
+
+
+def test_docs_of_a_plan_are_as_long_as_before():
+    base = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
+    larger = {**base, "scale": "full", "docs": {"msmarco-passage": 10**9}}
+    planned = loading.load(ROOT / "config", larger)
+    assert sizes.text_bytes(planned, "msmarco-passage") == 340 * 10**9
+
+
+def test_an_export_does_not_depend_on_the_length_of_docs():
+    dataset = full().datasets["msmarco-passage"]
+    editions = [one.model_copy(update={"doc_bytes": None}) for one in dataset.editions]
+    other = dataset.model_copy(update={"editions": editions})
+    assert dataset.editions != editions
+    assert dataset.for_corpus() == other.for_corpus()
+    assert dataset.for_split("dev") == other.for_split("dev")
+    assert dataset.for_docpairs("train") == other.for_docpairs("train")
 
 
 def test_tokens_end_at_what_the_model_reads():

@@ -9,7 +9,7 @@ from plan_fixture import DATASET, registry
 from residuum.config.registry import SplitId
 from residuum.config.schema.datasets import Dataset
 from residuum.wiring import sizes
-from residuum.wiring.sizes import bytes_of_files
+from residuum.wiring.sizes import guessed_docs
 
 
 def dataset(**entry):
@@ -24,35 +24,22 @@ def home(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_the_text_of_a_corpus_is_told_by_its_file(home):
+def test_docs_are_guessed_by_the_bytes_of_their_file(home):
     corpus = home / "mine" / "corpus.jsonl"
-    assert bytes_of_files(dataset()) == 0  # there is no file
+    assert guessed_docs(dataset(), 100) == 1000  # there is no file
     corpus.write_bytes(b"x" * 250_000)
-    assert bytes_of_files(dataset()) == 250_000
+    assert guessed_docs(dataset(), 100) == 2500
     corpus.unlink()
     (home / "mine" / "corpus.jsonl.gz").write_bytes(b"x" * 250_000)
-    assert bytes_of_files(dataset()) == 750_000  # three times as much unpacked
+    assert guessed_docs(dataset(), 100) == 7500  # three times as much unpacked
 
 
-def test_docs_are_as_long_as_the_file_of_pinned_docs_says(home):
-    pinned = [{"name": "mine", "docs": 500}, {"name": "half", "docs": 250}]
-    toy = replace(registry(), datasets={"toy": dataset(editions=pinned)})
-    assert sizes.doc_bytes(toy, "toy") == 1000  # there is no file
-    (home / "mine" / "corpus.jsonl").write_bytes(b"x" * 150_000)
-    toy = replace(registry(), datasets={"toy": dataset(editions=pinned)})
-    assert sizes.doc_bytes(toy, "toy") == 300
-    assert sizes.text_bytes(toy, "toy") == 150_000
-    assert sizes.doc_tokens(toy, "toy", 512) == pytest.approx(300 / 4.5 + 2)
-    toy = replace(registry(), datasets={"toy": dataset()})
-    assert sizes.doc_bytes(toy, "toy") == 1000  # nothing says how many docs the file has
-
-
-def test_the_text_of_a_folder_is_told_by_all_its_files(home):
+def test_docs_of_a_folder_are_guessed_by_all_its_files(home):
     for name, size in (("a", 100_000), ("b.gz", 100_000), (".hidden", 10**6)):
         (home / "mine" / name).write_bytes(b"x" * size)
     source = {"kind": "trec", "docs": "mine"}
     split = {"queries": "topics", "qrels": "qrels"}
-    assert bytes_of_files(dataset(source=source, splits={"test": split})) == 400_000
+    assert guessed_docs(dataset(source=source, splits={"test": split}), 100) == 4000
 
 
 def test_what_a_glob_leaves_out_is_not_guessed_and_a_graph_guesses_once(home):
@@ -61,13 +48,13 @@ def test_what_a_glob_leaves_out_is_not_guessed_and_a_graph_guesses_once(home):
     split = {"queries": "q", "qrels": "r"}
     source = {"kind": "trec", "docs": "mine", "below": "*.tsv"}
     mine = dataset(source=source, splits={"test": split})
-    assert bytes_of_files(mine) == 4_000_000
+    assert guessed_docs(mine, 1000) == 4000
     tables = dataset(source={"kind": "files", "corpus": "mine"}, splits={"test": split})
-    assert bytes_of_files(tables) == 4_000_000
+    assert guessed_docs(tables, 1000) == 4000
     toy = replace(registry(), datasets={"toy": mine})
     assert sizes.docs(toy, "toy") == 4000
     (home / "mine" / "one.tsv").unlink()
-    assert sizes.docs(toy, "toy") == 4000 and bytes_of_files(mine) == 0
+    assert sizes.docs(toy, "toy") == 4000 and guessed_docs(mine, 1000) == 1000
 
 
 def test_what_is_not_pinned_is_one_shard_and_planned_by_a_guess(home):

@@ -279,9 +279,9 @@ def merge(
 ) -> yamls.Keys:
     """Lay one nested mapping over another, below the keys `above`; None removes a key.
 
-    The spot of a removed key is kept. Within a budget None stays, because a budget is laid over a
-    model later, and there removes the model's key. A mapping with another `kind` or `same_as`
-    replaces the one below it whole. So do shares.
+    The spot of a removed key is kept. Within a budget None stays: the budget is laid over other
+    entries later, and removes their key. A mapping with another `kind` or `same_as` replaces the
+    one below it whole. So do shares.
     """
     merged = {**base, **over}
     for key, value in over.items():

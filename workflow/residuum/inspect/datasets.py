@@ -229,7 +229,8 @@ def show(config: Path, name: str) -> str:
     if not dataset.editions:
         lines.append(line("edition", f"none is pinned: residuum datasets pin {name}"))
     for edition in dataset.editions:
-        lines.append(line("edition", f"{edition.name}: {edition.docs:,} docs"))
+        each = f" of {edition.doc_bytes:,} bytes on average" if edition.doc_bytes else ""
+        lines.append(line("edition", f"{edition.name}: {edition.docs:,} docs{each}"))
         for split, pin in edition.splits.items():
             texts = [f"{split}: {splits.described(pin)}", ", ".join(dataset.splits[split].measures)]
             if earlier := dataset.judged_before(split):

@@ -7,6 +7,7 @@ whole or not at all. Other entries in the same file keep their text.
 import re
 import shutil
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 
 from residuum import data
@@ -58,18 +59,28 @@ def counted(name: str, dataset: Dataset, edition: str) -> Edition:
     Splits drawn from another split or written by a generator are not counted: a run makes them.
     """
     if isinstance(dataset.source, Segmented):
-        text = f"a run cuts it from the docs that play {dataset.source.of}; nothing to read"
-        raise ResiduumError(f"{name}: {text}")
+        reason = f"a run cuts it from the docs that play {dataset.source.of}; nothing to read"
+        raise ResiduumError(f"{name}: {reason}")
     stream = track(data.DOCS[dataset.source.kind](dataset), f"count {name}", None, "docs")
-    ids = Ids(doc_id for doc_id, _ in stream)
+    text = 0
+
+    def doc_ids() -> Iterator[str]:
+        nonlocal text
+        for doc_id, record in stream:
+            text += len(record["text"].encode())
+            yield doc_id
+
+    ids = Ids(doc_ids())
     if not ids.count:
         raise ResiduumError(f"{name}: the corpus has no docs. Are its files empty?")
     if ids.twice:
-        text = f"{ids.twice} docs of the corpus repeat an id"
-        raise ResiduumError(f"{name}: {text}; no run accepts that: give each doc its own id")
+        fault = f"{ids.twice} docs of the corpus repeat an id"
+        raise ResiduumError(f"{name}: {fault}; no run accepts that: give each doc its own id")
     sizes = {split: _size(name, dataset, split) for split in dataset.splits}
     known = {split: size for split, size in sizes.items() if size}
-    return Edition.model_validate({"name": edition, "docs": ids.count, "splits": known})
+    each = max(1, round(text / ids.count))
+    made = {"name": edition, "docs": ids.count, "doc_bytes": each, "splits": known}
+    return Edition.model_validate(made)
 
 
 def _size(name: str, dataset: Dataset, split: str) -> dict[str, object] | None:
@@ -99,6 +110,7 @@ def _block(editions: list[Edition]) -> str:
     lines = [f"{KEY}:"]
     for edition in editions:
         lines += [f"  - name: {_plain(edition.name)}", f"    docs: {edition.docs}"]
+        lines += [f"    doc_bytes: {edition.doc_bytes}"] if edition.doc_bytes else []
         lines += ["    about: true"] if edition.about else []
         lines += ["    splits:"] if edition.splits else []
         for name, size in edition.splits.items():

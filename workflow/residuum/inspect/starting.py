@@ -1,4 +1,4 @@
-"""Write the entries that make a tested table of a folder: dataset, scale, systems, table, figure.
+"""Write entries that make a tested table of a folder: dataset, scale, systems, table, figures.
 
 Command: `residuum new data/mine --model HUB_ID_OR_FOLDER`. The entries are checked and pinned in a
 copy of the configuration. They are put into it together, or not at all.
@@ -499,7 +499,7 @@ def _rows(
 def _figures(
     name: str, models: Sequence[TableModel], split: str, trained: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yield the figures: recall by cutoff; beside BM25, others query by query; circles of both."""
+    """Yield figures: recall by cutoff, systems beside BM25 by query, circles of models and BM25."""
     shown = [row for row in _rows(name, models, trained, False) if not models or row != RM3]
     reranked = {one.system for one in models if one.reranker}
     first_stages, role = [row for row in shown if row[1] not in reranked], f"{name}-{split}"
@@ -515,22 +515,31 @@ def _figures(
         + "over: query   # a circle for each pair of values\n"
         "panels: [{id: ndcg, shows: measure, measure: nDCG@10, header: nDCG@10}]\n",
     )
-    dense = [(one.label, one.system) for one in models if not one.reranker]
-    if not models and trained:
-        dense = TRAINED[:1]
+    dense = [row for row in _rows(name, models, trained, False) if row[1] in _dense(models)]
     circles: list[Entry] = [
         {"id": system, "label": label, "dense": system, "lexical": BM25[1]}
         for label, system in dense
     ]
     if circles:
-        title = f"Queries that a model and BM25 answer on {split} of {name}"
+        title = f"Queries that models and BM25 answer on {split} of {name}"
         yield (
             "figure3",
-            f"{_schema('papers', '../..')}kind: venn\ntitle: {_text(title)}\nrole: {_text(role)}\n"
-            "measure: Success@10   # a query is answered by a relevant doc among the first ten\n"
-            f"rows:   # two circles each, and RoC: what the dense part alone answers of its own\n"
-            f"{_items(circles)}",
+            _head("venn", title, role)
+            + "measure: Success@10   # a query is answered by a relevant doc among the first ten\n"
+            "rows:   # two circles each; RoC is the share of the model's queries that BM25 lacks\n"
+            + _items(circles),
         )
+
+
+def _dense(models: Sequence[TableModel]) -> set[str]:
+    """Return the systems that search by a model's vectors; without models, that of the DPR."""
+    return {one.system for one in models if not one.reranker} or {TRAINED[0][1]}
+
+
+def _head(kind: str, title: str, role: str) -> str:
+    """Return the first lines of a figure or of circles."""
+    keys = f"kind: {kind}\ntitle: {_text(title)}\nrole: {_text(role)}\n"
+    return f"{_schema('papers', '../..')}{keys}"
 
 
 def _figure(title: str, role: str, shown: Sequence[tuple[str, str]]) -> str:
@@ -539,8 +548,7 @@ def _figure(title: str, role: str, shown: Sequence[tuple[str, str]]) -> str:
         {"id": system, "label": label, "system": system} for label, system in shown
     ]
     return (
-        _schema("papers", "../..")
-        + f"kind: figure\ntitle: {_text(title)}\nrole: {_text(role)}\n"
+        _head("figure", title, role)
         + f"series:   # the first is tested against each other one\n{_items(series)}"
         + "tests: depths   # a permutation test, corrected within a panel\n"
     )

@@ -7,6 +7,7 @@ shifts tied scores.
 """
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -43,10 +44,9 @@ TERM_FILTER = "[a-z0-9]{2,20}, in at most 10% of the docs"  # fixed in Rm3Rerank
 MOST_TERMS = 2**31 - 1  # of a query; Lucene's own limit is 1,024
 SLACK = 20  # least number of further hits, within which equal scores mostly end
 CHUNK = 256  # queries whose hits wait in memory
-Texts = Iterable[tuple[str, str]]  # query_id, text
-MOST_NAMED = 1_000_000  # docs whose ids stay in memory from one chunk to the next
 HIT = np.dtype([("doc", ">i4"), ("score", ">f4")])  # as Java's buffer holds them
 NUMBERED = {"query_id": pl.String, "doc": pl.Int32, "score": pl.Float32}  # by Lucene's doc numbers
+Texts = Iterable[tuple[str, str]]  # query_id, text
 
 
 class Searcher:
@@ -73,7 +73,6 @@ class Searcher:
         self._generator = java(GENERATOR)()
         self.system, self._empty = system, empty
         self.workers = handles.Workers(threads)
-        self._named = pl.DataFrame(schema={"doc": pl.Int32, "doc_id": pl.String})  # docs of hits
 
     def parameters(self) -> dict[str, object]:
         """Return the fixed settings that a score's record needs: classes, fields, ties, filter."""
@@ -180,32 +179,37 @@ class Searcher:
 
     def hits(self, query_ids: list[str], search: JavaObject, queries: JavaObject) -> pl.DataFrame:
         """Search for each of Java's queries: return query_id, doc (Lucene's number), score."""
-        listed = chain(search, handles.field(f"{LUCENE}.search.TopDocs", "scoreDocs"), _packed())
-        rows = np.frombuffer(handles.joined(self.workers.map(listed, queries)), dtype=HIT)
-        heads, counts, head = list[int](), list[int](), 0
-        while head < len(rows):
+        if not query_ids:
+            return pl.DataFrame(schema=NUMBERED)
+        lists = self.workers.map(chain(search, self._packed), queries)
+        rows = np.frombuffer(handles.concatenated(lists), dtype=HIT)
+        heads, ids, head = list[int](), list[pl.Series](), 0
+        for query_id in query_ids:
             heads.append(head)
-            counts.append(int(rows["doc"][head]))
-            head += 1 + counts[-1]
-        hits, numbers = np.delete(rows, heads), np.repeat(np.arange(len(counts)), counts)
+            count = int(rows["doc"][head])
+            ids.append(pl.repeat(query_id, count, dtype=pl.String, eager=True))
+            head += 1 + count
+        assert head == len(rows), "a list for each query"
+        hits = np.delete(rows, heads)
         columns = {
-            "query_id": pl.Series(query_ids, dtype=pl.String).gather(numbers),
+            "query_id": pl.concat(ids),
             "doc": hits["doc"].astype(np.int32),
             "score": hits["score"].astype(np.float32),
         }
         return pl.DataFrame(columns, schema=NUMBERED)
 
+    @cached_property
+    def _packed(self) -> JavaObject:
+        """A handle from Lucene's TopDocs to bytes: the number of hits and 0, then doc and score."""
+        return chain(handles.field(f"{LUCENE}.search.TopDocs", "scoreDocs"), _packed())
+
     def with_doc_ids(self, hits: pl.DataFrame) -> pl.DataFrame:
         """Return query_id, doc_id and score of hits in their order."""
         if hits.is_empty():
             return pl.DataFrame(schema=HITS)
-        if self._named.height > MOST_NAMED:
-            self._named = self._named.clear()
-        new = hits.select(pl.col("doc").unique()).join(self._named, on="doc", how="anti")
-        ids = self.doc_ids(new["doc"].to_list())
-        read = pl.DataFrame({"doc": ids.keys(), "doc_id": ids.values()}, schema=self._named.schema)
-        self._named = pl.concat([self._named, read])
-        named = hits.join(self._named, on="doc", maintain_order="left")
+        ids = self.doc_ids(hits["doc"].unique().to_list())
+        names = pl.DataFrame({"doc": ids.keys(), "doc_id": ids.values()}, schema_overrides=NUMBERED)
+        named = hits.join(names, on="doc", maintain_order="left")
         return named.select(pl.col(name).cast(kind) for name, kind in HITS.items())
 
     def doc_ids(self, docs: Collection[int]) -> dict[int, str]:
@@ -236,7 +240,7 @@ class Searcher:
 
 
 def _packed() -> JavaObject:
-    """Return a handle from an array of hits to bytes: their number and 0, then doc and score."""
+    """Return a handle from an array of hits to bytes, 8 for each pair of numbers."""
     scored = f"{LUCENE}.search.ScoreDoc"
     length, element = handles.length_of(scored), handles.element_of(scored)
     put_int = method(BUFFER, "putInt", BUFFER, "int")

@@ -142,16 +142,12 @@ def _taken(handle: JavaObject, position: int | None) -> JavaObject:
 
 def length_of(owner: str) -> JavaObject:
     """Return a handle from an array of a class's objects to its length."""
-    return java(METHODS).arrayLength(_class(_array(owner)))
+    return java(METHODS).arrayLength(_type(f"{owner}[]"))
 
 
 def element_of(owner: str) -> JavaObject:
     """Return a handle from an array of a class's objects and an index to the object there."""
-    return java(METHODS).arrayElementGetter(_class(_array(owner)))
-
-
-def _array(owner: str) -> str:
-    return f"[L{owner};"
+    return java(METHODS).arrayElementGetter(_type(f"{owner}[]"))
 
 
 def objects(values: Iterable[object]) -> JavaObject:
@@ -169,17 +165,19 @@ def texts(strings: JavaObject) -> list[str]:
 
 def content(buffer: JavaObject) -> bytes:
     """Return the bytes of a Java ByteBuffer that `allocate` made."""
-    array: Any = cast(BUFFER, buffer).array()
-    held: bytes = array.tostring()
-    return held
+    return _bytes(cast(BUFFER, buffer).array())
 
 
-def joined(arrays: JavaObject) -> bytes:
+def concatenated(arrays: JavaObject) -> bytes:
     """Return the bytes of a Java list of byte arrays, one after another."""
     stream = java(BYTES)()
     write = bound(method(BYTES, "writeBytes", "void", "byte[]"), 0, stream)
     arrays.forEach(function(write, "function.Consumer"))
-    array: Any = stream.toByteArray()
+    return _bytes(stream.toByteArray())
+
+
+def _bytes(array: Any) -> bytes:
+    """Return the bytes of a Java byte array, which pyjnius gives as an object of its own."""
     held: bytes = array.tostring()
     return held
 

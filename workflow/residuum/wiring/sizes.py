@@ -38,39 +38,6 @@ from residuum.config.schema.training import StepRule, Training
 from residuum.wiring.memo import memoised
 from residuum.wiring.models import corpora_of, start_of, told_by_answers
 
-# Mean bytes of a doc's text: bytes of the unpacked collection divided by its docs. The figures for
-# Wikipedia, its segments and TREC CAR are guesses; the others were measured on export.
-DOC_BYTES = {
-    "msmarco-passage": 340,
-    "msmarco-passage-raw": 340,
-    "msmarco-document": 6900,
-    "nq-dpr": 630,
-    "nq-250k": 630,
-    "robust04": 3000,
-    "nfcorpus": 2400,
-    "car": 400,
-    "bioasq": 1500,
-    "wikipedia": 2900,
-    "wikipedia-sample": 2900,
-    **dict.fromkeys(("ict-50", "nq-50"), 180),
-    **dict.fromkeys(("ict-100", "nq-100"), 300),
-    **dict.fromkeys(("ict-200", "nq-200"), 520),
-    **dict.fromkeys(("ict-400", "nq-400"), 900),
-    # Words of Table 1 of BEIR's paper (Thakur et al., NeurIPS 2021), 6.3 bytes each.
-    "beir-nfcorpus": 1460,
-    "beir-scifact": 1350,
-    "beir-arguana": 1050,
-    "beir-fiqa": 830,
-    "beir-scidocs": 1110,
-    "generated-mini": 290,
-    "generated-smoke": 290,
-    "generated-articles-mini": 1700,
-    "generated-articles-smoke": 1700,
-    "generated-pubmed-mini": 400,
-    "generated-pubmed-smoke": 400,
-}
-
-
 OTHER_DOC_BYTES = 1000
 RELEASED_TOKENS = 512  # that a released encoder reads, where its entry does not say
 LATE_DIMENSIONS = 128  # of a token's vector: ColBERT's
@@ -196,7 +163,7 @@ def asked(registry: Registry, model: str) -> int:
 def docs(registry: Registry, dataset: str) -> int:
     """Return the number of docs of a corpus: of its largest pinned edition, or a guess."""
     pins = [edition.docs for edition in registry.datasets[dataset].editions]
-    return max(pins, default=0) or max(LEAST, file_bytes(registry, dataset) // OTHER_DOC_BYTES)
+    return max(pins, default=0) or guess(registry, dataset, OTHER_DOC_BYTES)
 
 
 def text_bytes(registry: Registry, dataset: str) -> int:
@@ -211,14 +178,9 @@ def segmented_bytes(registry: Registry, dataset: str) -> int:
 
 
 def doc_bytes(registry: Registry, dataset: str) -> int:
-    """Return the mean bytes of a doc's text: as measured, by its files, or a guess.
-
-    The files of a collection of one's own are divided by its pinned docs.
-    """
-    if dataset in DOC_BYTES:
-        return DOC_BYTES[dataset]
-    pinned = max((edition.docs for edition in registry.datasets[dataset].editions), default=0)
-    return (pinned and file_bytes(registry, dataset) // pinned) or OTHER_DOC_BYTES
+    """Return the mean bytes of a doc's text: of the largest edition that has it, or a guess."""
+    sized = [(one.docs, one.doc_bytes) for one in registry.datasets[dataset].editions]
+    return max(((docs, each) for docs, each in sized if each), default=(0, OTHER_DOC_BYTES))[1]
 
 
 def doc_tokens(registry: Registry, dataset: str, limit: int) -> float:
@@ -453,15 +415,15 @@ UNZIPPED = 3  # bytes of text for each byte of gzip data
 
 
 @memoised
-def file_bytes(registry: Registry, dataset: str) -> int:
-    """Return `bytes_of_files` of a dataset, memoised: a graph asks for it at every job."""
-    return bytes_of_files(registry.datasets[dataset])
+def guess(registry: Registry, dataset: str, doc_bytes: int) -> int:
+    """Return `guessed_docs` of a dataset, memoised: a graph asks for it at every job."""
+    return guessed_docs(registry.datasets[dataset], doc_bytes)
 
 
-def bytes_of_files(dataset: Dataset) -> int:
-    """Return the bytes of a corpus's files that are there, unpacked; 0 of none.
+def guessed_docs(dataset: Dataset, doc_bytes: int) -> int:
+    """Return the number of docs of `doc_bytes` bytes that fill a corpus's files, at least LEAST.
 
-    Only estimates of time, memory and disk depend on this number; no result does.
+    Only estimates of time and disk depend on this number; no result does.
     """
     named = {name: dataset.within(name) for name in dataset.source_files(None)}
     every = (
@@ -469,4 +431,4 @@ def bytes_of_files(dataset: Dataset) -> int:
     )
     paths = [path for path in every if path.is_file()]
     sizes = (path.stat().st_size * (UNZIPPED if path.suffix == ".gz" else 1) for path in paths)
-    return sum(sizes)
+    return max(LEAST, sum(sizes) // doc_bytes)

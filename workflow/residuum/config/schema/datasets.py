@@ -47,6 +47,11 @@ class Edition(Strict):
 
     name: str
     docs: Positive
+    doc_bytes: Positive | None = Field(
+        default=None,
+        exclude_if=lambda count: count is None,
+        description="mean bytes of a doc's text; plans and declared memory depend on it, no result",
+    )
     about: bool = Field(
         False,
         exclude_if=lambda about: not about,
@@ -291,7 +296,10 @@ class Dataset(Collection):
         """Return the spec of a split: the part of the entry that decides its queries and qrels."""
         origin = self.origin(name)
         drawn = {n for n, s in self.splits.items() if s.holdout and s.holdout.of == origin}
-        pins = [e.model_dump(exclude={"splits": {"__all__": {"docpairs"}}}) for e in self.editions]
+        pins = [
+            e.model_dump(exclude={"doc_bytes": True, "splits": {"__all__": {"docpairs"}}})
+            for e in self.editions
+        ]
         for pin in pins:
             counts = pin["splits"].items()
             pin["splits"] = {n: count for n, count in counts if n in (name, origin)}
@@ -306,7 +314,8 @@ class Dataset(Collection):
         split, pins = self.splits[name].model_dump(mode="json", exclude_defaults=True), []
         for edition in self.editions:
             counts = {n: count for n, count in edition.splits.items() if n == name}
-            pins.append(edition.model_copy(update={"splits": counts}).model_dump())
+            pin = edition.model_copy(update={"splits": counts})
+            pins.append(pin.model_dump(exclude={"doc_bytes"}))
         keys = ["irds", "queries", "qrels", "questions", "docpairs"]
         keys += ["query_field", "bioasq"] if isinstance(self.source, InFiles) else []
         kept = {name: {key: split[key] for key in keys if key in split}}

@@ -130,7 +130,8 @@ class Training(Strict):
 
     def check(self) -> None:
         if (self.epochs is None) == (self.steps is None):
-            raise ValueError("give exactly one of epochs and steps; null removes the other")
+            remedy = "" if self.epochs is None else "; null removes one"
+            raise ValueError(f"give exactly one of epochs and steps{remedy}")
         if isinstance(self.steps, StepRule):
             self._check_rule(self.steps)
         elif self.steps and self.snapshots and self.snapshots > self.steps:
