@@ -2136,7 +2136,10 @@ class Sentence:
         values = [value for *both, _ in compared for value in both]
         if not values or None in values:
             return NOT_RUN
-        return "holds" if all(meets(a, b) for a, b, meets in compared) else "differs"
+        unmet = [(a, b) for a, b, meets in compared if not meets(a, b)]
+        if unmet and relation in ALONG and all(a == b for a, b in unmet):
+            return "not judged"
+        return "differs" if unmet else "holds"
 
     def _number(self, row, column):
         value = self.reader.number(row, column)

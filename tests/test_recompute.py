@@ -383,6 +383,7 @@ def check_changed(root, old, new):
           "but": []}, "differs"),
         ({"relation": "rises", "rows": ["recall"], "columns": ["0.75"]}, "holds"),
         ({"relation": "falls", "rows": ["recall"], "columns": ["0.75"]}, "differs"),
+        ({"relation": "needs_largest", "rows": ["recall"], "columns": ["0.75"]}, "not judged"),
         ({"relation": "rises", "rows": ["recall"], "columns": ["0.9"]}, "not run"),
     ],
 )  # fmt: skip

@@ -306,11 +306,17 @@ def _computed(holds: Holding, cells: Cells) -> Decision:
     if isinstance(holds, Inside):
         least, most = holds.between
         agrees = all(least <= float(number or 0) <= most for number in numbers.values())
-        shown += f"; asked for: {least:g} to {most:g}"
-    else:
-        sides = ([float(numbers[point] or 0) for point in part.sides] for part in compared)
-        agrees = all(MEETS[part.says](*pair) for part, pair in zip(compared, sides, strict=True))
-    return Decision("holds" if agrees else "differs", f"{COMPUTED}: {shown}")
+        reason = f"{COMPUTED}: {shown}; asked for: {least:g} to {most:g}"
+        return Decision("holds" if agrees else "differs", reason)
+    sides = ([float(numbers[point] or 0) for point in part.sides] for part in compared)
+    judged = zip(compared, sides, strict=True)
+    unmet = [(part, pair) for part, pair in judged if not MEETS[part.says](*pair)]
+    if unmet and isinstance(holds, Along) and all(one == other for _, (one, other) in unmet):
+        part, (number, _) = unmet[0]
+        both = " and ".join(" ".join(point) for point in part.sides)
+        why = f"{both} are both {number:.3g}, and no number between was tried"
+        return Decision(*not_shown(f"{why}. {COMPUTED}: {shown}"))
+    return Decision("differs" if unmet else "holds", f"{COMPUTED}: {shown}")
 
 
 def in_words(holds: Holding, over: str) -> str:
