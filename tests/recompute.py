@@ -1727,8 +1727,8 @@ class Figure:
             return Series(self._depths(split_id, runs, shown))
         if self.entry["over"] == "snapshot":
             return Series(self._snapshots(name, split_id, runs, shown))
-        if self.entry["over"] in ("effort", "cutoff", "query"):
-            raise NotCompared(f"figures over {self.entry['over']}")
+        if self.entry["over"] == "cutoff":
+            return Series(self._cutoffs(split_id, runs, shown))
         return Series(self._groups(split_id, runs, shown))
 
     def _depths(self, split_id, runs, shown):
@@ -1749,6 +1749,16 @@ class Figure:
             values = [self.results.values(split_id, run, shown["measure"]) for run in kept]
             points[count] = np.array(values)
         return points
+
+    def _cutoffs(self, split_id, runs, shown):
+        """Return values at 1, 2, 5, 10, 20, ... docs, up to those of the panel's measure."""
+        name, _, most = shown["measure"].partition("@")
+        steps = [step * 10**power for power in range(len(most)) for step in (1, 2, 5)]
+        cuts = [step for step in steps if step < int(most)] + [int(most)]
+        return {
+            cut: np.array([self.results.values(split_id, run, f"{name}@{cut}") for run in runs])
+            for cut in cuts
+        }
 
     def _groups(self, split_id, runs, shown):
         values = [self.results.values(split_id, run, shown["measure"]) for run in runs]
@@ -1823,9 +1833,14 @@ class OfFigure:
 
     def __init__(self, results, spec):
         self.figure = Figure(results, spec)
-        self.series = cache(self.figure.series)
+        self.series = cache(self._series)
         over = self.figure.entry["over"]
         self.word = "K" if over == "depth" else over
+
+    def _series(self, row, panel):
+        if self.figure.entry["over"] in ("effort", "cutoff", "query"):
+            raise NotCompared(f"figures over {self.figure.entry['over']}")
+        return self.figure.series(row, panel)
 
     def kept(self, columns, along):
         """Return the panels that a sentence reads: all."""
@@ -2496,10 +2511,32 @@ def check_shares(results, page, folder, ledger):
             what = "points of searches or rerankings whose runs are not kept"
             report.taken_over[what] += len(rows)
             return report
+        if spec["entry"]["over"] == "query":
+            return check_queries(results, spec, rows, report)
         report.taken_over["points' tests against the first series"] += len(rows)
         rows = [point_as_cell(row) for row in rows]
     table = Circles(results, spec) if folder == "venn" else Points(results, spec)
     return compare_page(table, page, spec, rows, ledger, report)
+
+
+def check_queries(results, spec, rows, report):
+    """Compare a figure's values of each query, the first series' and another one's."""
+    panels = {panel["id"]: panel for panel in spec["entry"]["panels"]}
+
+    def values(name, measure):
+        split_id = spec["splits"][name]
+        every = [results.values(split_id, run, measure) for run in spec["runs"][name]]
+        mean = np.mean(every, axis=0).tolist()
+        return dict(zip(results.split(split_id).queries, mean, strict=True))
+
+    of_series = cache(values)
+    for row in rows:
+        where = f"{row['panel']}/{row['series']}/{row['query_id']}"
+        measure, report.cells = panels[row["panel"]]["measure"], report.cells + 1
+        for name, column in ((row["against"], "first"), (row["series"], "value")):
+            ours = of_series(name, measure)[row["query_id"]]
+            report.same(where, name, ours, parsed(row[column]))
+    return report
 
 
 def compare_page(table, page, spec, rows, ledger, report):
@@ -2525,7 +2562,7 @@ def point_as_cell(theirs):
     """Return a point of a figure with the columns of a cell, without those of its test."""
     if "panel" not in theirs:
         return {key: value for key, value in theirs.items() if key not in ("ci_low", "ci_high")}
-    point = theirs.get("depth", theirs.get("snapshot"))
+    point = theirs.get("depth", theirs.get("snapshot", theirs.get("cutoff")))
     seeds = [float(text) for text in theirs["per_seed"].split()]
     spread = repr(float(np.std(seeds, ddof=1))) if len(seeds) > 1 else ""
     added = {"row": theirs["series"], "column": f"{theirs['panel']}/{point}", "std": spread}

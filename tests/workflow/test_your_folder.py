@@ -19,6 +19,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 import forking
 import layouts
+import recompute
 from conftest import ROOT
 from corpora import make_corpus
 from projects import copy_project, snakemake
@@ -283,6 +284,10 @@ def test_one_command_writes_what_makes_the_table(released):
     alone = circles.filter(row="theirs", column="residual")["measured"].item()
     count = judged["query_id"].n_unique()
     assert alone == pytest.approx(len(answered["theirs"] - answered["bm25-default"]) / count)
+    drawn = [f"fresh-figure{number}" for number in (1, 2, 3)]
+    reports = recompute.recompute(folder / "results/fresh", drawn, verdicts=False)
+    assert not [one for report in reports for one in report.differences]
+    assert [report.cells for report in reports] == [recall.height, by_query.height, 2 * 6]
     for name in [*written, "config/papers/fresh"]:
         path = folder / name
         shutil.rmtree(path) if path.is_dir() else path.unlink()
