@@ -25,7 +25,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -2529,7 +2529,12 @@ def check_queries(results, spec, rows, report):
         mean = np.mean(every, axis=0).tolist()
         return dict(zip(results.split(split_id).queries, mean, strict=True))
 
-    of_series = cache(values)
+    of_series, seen = cache(values), Counter((row["panel"], row["series"]) for row in rows)
+    first, *others = (series["id"] for series in spec["entry"]["series"])
+    for panel, name in product(panels, others):
+        count = len(of_series(first, panels[panel]["measure"]))
+        if seen[panel, name] != count:
+            report.differ(f"{panel}/{name}", "queries", count, seen[panel, name])
     for row in rows:
         where = f"{row['panel']}/{row['series']}/{row['query_id']}"
         measure, report.cells = panels[row["panel"]]["measure"], report.cells + 1

@@ -243,7 +243,7 @@ def test_equal_numbers_of_dimensions_are_no_evidence(tmp_path, monkeypatch):
     assert found == "not judged"
     assert reason.startswith(
         "the data could not show it: recall 0.9/20-29 and recall 0.9/1-9 are both 20, "
-        "and no number between was tried. computed, not tested: "
+        "and smaller steps were not tried. computed, not tested: "
     )
     monkeypatch.setitem(RECALL, "10-19", 30)  # then the longest docs need fewer than those before
     ([(found, _)], _, _), _ = theory(tmp_path / "b", rises)

@@ -314,7 +314,7 @@ def _computed(holds: Holding, cells: Cells) -> Decision:
     if unmet and isinstance(holds, Along) and all(one == other for _, (one, other) in unmet):
         part, (number, _) = unmet[0]
         both = " and ".join(" ".join(point) for point in part.sides)
-        why = f"{both} are both {number:.3g}, and no number between was tried"
+        why = f"{both} are both {number:.3g}, and smaller steps were not tried"
         return Decision(*not_shown(f"{why}. {COMPUTED}: {shown}"))
     return Decision("differs" if unmet else "holds", f"{COMPUTED}: {shown}")
 
