@@ -53,6 +53,20 @@ def test_counts_are_written_and_all_else_stays(mine):
     assert "pinned already" in pin(mine) and mine.read_text() == YAML + PIN
 
 
+def test_a_pin_without_the_length_of_docs_is_told_it(mine):
+    pin(mine)
+    old = mine.read_text().replace("    doc_bytes: 29\n", "")
+    mine.write_text(old)
+    assert pin(mine).endswith("add what it lacks by hand: `doc_bytes: 29`")
+    assert mine.read_text() == old
+
+
+def test_half_a_pair_of_utf_16_in_a_text_is_counted(mine):
+    corpus = mine.parents[2] / "home" / "mine" / "corpus.jsonl"
+    corpus.write_text(corpus.read_text().replace("dogs bark", "dogs \\ud800"))
+    assert "doc_bytes" in pin(mine)
+
+
 def test_a_file_that_ends_within_a_line_gets_its_end(mine):
     mine.write_text(YAML.rstrip("\n"))
     pin(mine)

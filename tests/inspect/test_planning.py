@@ -13,7 +13,7 @@ import yaml
 from typer.testing import CliRunner
 
 from conftest import ROOT
-from plan_fixture import MODEL, registry
+from plan_fixture import DATASET, MODEL, registry
 from projects import copy_project
 from residuum.__main__ import app
 from residuum.cli.errors import ResiduumError
@@ -55,6 +55,19 @@ def cells(page):
     """Return {first cell: other cells} of all rows of the page's grids."""
     rows = [line.strip("| ").split("|") for line in page.splitlines() if line.startswith("| ")]
     return {row[0].strip(): [cell.strip() for cell in row[1:]] for row in rows}
+
+
+@pytest.mark.parametrize(("editions", "size", "guess"), [
+    ([{"name": "a", "docs": 20, "doc_bytes": 300}], "20 docs of 300", ""),
+    ([{"name": "a", "docs": 20}], "20 docs of 1,000", ", a guess of the bytes"),
+    ([], "1,000 docs of 1,000", ", a guess"),
+])  # fmt: skip
+def test_a_plan_says_what_of_a_collections_size_is_a_guess(editions, size, guess):
+    dataset = Dataset.model_validate({**DATASET, "editions": editions})
+    toy = replace(registry(), datasets={"toy": dataset})
+    lines = " ".join(" ".join(planning._assumptions(toy, [CORPUS])).split())
+    pin = ": `residuum datasets pin toy` counts them" if guess else ""
+    assert f"- toy has {size} bytes on average{guess}{pin} - a card of" in lines
 
 
 def test_rules_are_counted_and_what_their_jobs_declare_is_summed():

@@ -288,6 +288,11 @@ def test_one_command_writes_what_makes_the_table(released):
     reports = recompute.recompute(folder / "results/fresh", drawn, verdicts=False)
     assert not [one for report in reports for one in report.differences]
     assert [report.cells for report in reports] == [recall.height, by_query.height, 2 * 6]
+    for number, column, value in ((1, "mean", recall), (2, "value", by_query)):
+        path = figures / f"fresh-figure{number}.tsv"
+        value.with_columns(pl.col(column) + 0.25).write_csv(path, separator="\t")
+        [report] = recompute.recompute(folder / "results/fresh", [path.stem], verdicts=False)
+        assert len(report.differences) == value.height, "each changed number is found"
     for name in [*written, "config/papers/fresh"]:
         path = folder / name
         shutil.rmtree(path) if path.is_dir() else path.unlink()

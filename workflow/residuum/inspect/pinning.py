@@ -41,7 +41,10 @@ def pin(config: Path, name: str, edition: str, force: bool) -> str:
         return f"{path}: these counts are pinned already:\n{_block([made])}"
     same = next((one.name for one in pinned.values() if _agrees(one, made)), None)
     if same and not force:
-        return f"{path}: its edition '{same}' pins these counts already; nothing was written"
+        unchanged = f"{path}: its edition '{same}' pins these counts already; nothing was written"
+        if pinned[same].doc_bytes:
+            return unchanged
+        return f"{unchanged}. For plans, add what it lacks by hand: `doc_bytes: {made.doc_bytes}`"
     if edition in pinned and not force:
         raise ResiduumError(
             f"{path}: its edition '{edition}' pins other counts than these, which were counted:\n"
@@ -67,7 +70,7 @@ def counted(name: str, dataset: Dataset, edition: str) -> Edition:
     def doc_ids() -> Iterator[str]:
         nonlocal text
         for doc_id, record in stream:
-            text += len(record["text"].encode())
+            text += len(record["text"].encode(errors="surrogatepass"))
             yield doc_id
 
     ids = Ids(doc_ids())

@@ -346,9 +346,11 @@ def _assumptions(registry: Registry, pending: list[Job]) -> Iterator[str]:
     for name in sorted(names & registry.datasets.keys()):
         count, each = sizes.docs(registry, name), sizes.doc_bytes(registry, name)
         docs = f"{count:,} docs of {each:,} bytes on average"
-        guess = f", a guess: `residuum datasets pin {name}` counts them"
-        pinned = registry.datasets[name].editions
-        yield wrapped(f"{name} has {docs}{'' if pinned else guess}", "- ")
+        editions = registry.datasets[name].editions
+        guessed = "" if any(one.doc_bytes for one in editions) else ", a guess of the bytes"
+        guessed = guessed if editions else ", a guess"
+        pin = f": `residuum datasets pin {name}` counts them" if guessed else ""
+        yield wrapped(f"{name} has {docs}{guessed}{pin}", "- ")
     speed, reached = registry.config.tflops, registry.config.utilisation
     source = "--tflops, --utilisation; 312 is an A100's in bf16"
     card = f"a card of {speed:g} TFLOPS, of which {reached:.0%} are reached ({source})"

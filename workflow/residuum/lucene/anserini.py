@@ -201,7 +201,7 @@ class Searcher:
     @cached_property
     def _packed(self) -> JavaObject:
         """A handle from Lucene's TopDocs to bytes: the number of hits and 0, then doc and score."""
-        return chain(handles.field(f"{LUCENE}.search.TopDocs", "scoreDocs"), _packed())
+        return chain(handles.field(f"{LUCENE}.search.TopDocs", "scoreDocs"), _as_bytes())
 
     def with_doc_ids(self, hits: pl.DataFrame) -> pl.DataFrame:
         """Return query_id, doc_id and score of hits in their order."""
@@ -239,7 +239,7 @@ class Searcher:
         return {doc_id: doc for doc, doc_id in self.doc_ids(docs).items()}
 
 
-def _packed() -> JavaObject:
+def _as_bytes() -> JavaObject:
     """Return a handle from an array of hits to bytes, 8 for each pair of numbers."""
     scored = f"{LUCENE}.search.ScoreDoc"
     length, element = handles.length_of(scored), handles.element_of(scored)

@@ -179,8 +179,9 @@ def segmented_bytes(registry: Registry, dataset: str) -> int:
 
 def doc_bytes(registry: Registry, dataset: str) -> int:
     """Return the mean bytes of a doc's text: of the largest edition that has it, or a guess."""
-    sized = [(one.docs, one.doc_bytes) for one in registry.datasets[dataset].editions]
-    return max(((docs, each) for docs, each in sized if each), default=(0, OTHER_DOC_BYTES))[1]
+    sized = [one for one in registry.datasets[dataset].editions if one.doc_bytes]
+    largest = max(sized, key=lambda one: one.docs, default=None)
+    return (largest and largest.doc_bytes) or OTHER_DOC_BYTES
 
 
 def doc_tokens(registry: Registry, dataset: str, limit: int) -> float:

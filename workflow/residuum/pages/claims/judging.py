@@ -302,7 +302,7 @@ def _computed(holds: Holding, cells: Cells) -> Decision:
     numbers = {point: cells[point].measured for point in read}
     if absent := next((cells[point] for point in read if numbers[point] is None), None):
         return Decision("not run", f"{absent.row}, {absent.column}: {absent.not_run}")
-    shown = ", ".join(f"{row} {column} {number:.3g}" for (row, column), number in numbers.items())
+    shown = ", ".join(f"{row} {column} {number:.4g}" for (row, column), number in numbers.items())
     if isinstance(holds, Inside):
         least, most = holds.between
         agrees = all(least <= float(number or 0) <= most for number in numbers.values())
@@ -314,7 +314,7 @@ def _computed(holds: Holding, cells: Cells) -> Decision:
     if unmet and isinstance(holds, Along) and all(one == other for _, (one, other) in unmet):
         part, (number, _) = unmet[0]
         both = " and ".join(" ".join(point) for point in part.sides)
-        why = f"{both} are both {number:.3g}, and smaller steps were not tried"
+        why = f"{both} are both {number:.4g}, and smaller steps were not tried"
         return Decision(*not_shown(f"{why}. {COMPUTED}: {shown}"))
     return Decision("differs" if unmet else "holds", f"{COMPUTED}: {shown}")
 
