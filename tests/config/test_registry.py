@@ -958,27 +958,29 @@ def test_unknown_scale_and_unknown_config_key():
         load(scael="mini")
 
 
-def test_a_null_removes_the_key_of_the_base():
+def test_a_null_in_a_budget_removes_the_key():
     assert entries.merge({"a": 1, "b": {"c": 2, "d": 3}}, {"b": {"c": None, "e": 4}}) == {
         "a": 1,
         "b": {"d": 3, "e": 4},
     }
 
 
-def test_a_null_in_a_budget_removes_the_key_of_a_model_over_a_base_of_the_scale_too(config):
-    budgets = (
-        "  dpr: {training: {epochs: null, steps: 7}}\n  reranker: null\n"
-        "  triplet: {loss: null, losses: [{kind: nll}], training: {epochs: 3, steps: null}}\n"
-    )
+def test_steps_and_epochs_take_each_others_place():
+    epochs, steps = {"epochs": 3, "k": 1}, {"steps": 7, "k": 1}
+    assert entries.merge(epochs, {"steps": 7}) == steps == entries.merge(steps, {"k": 1})
+    assert entries.merge(steps, {"epochs": 3}) == epochs
+    assert entries.merge(epochs, {"steps": None}) == epochs, "nothing takes their place"
+    both = {"epochs": 3, "steps": 7, "k": 1}
+    assert entries.merge(epochs, {"epochs": 3, "steps": 7}) == both, "a fault that the schema names"
+
+
+def test_a_scale_over_a_base_gives_steps_in_place_of_epochs(config):
+    budgets = "  dpr: {training: {steps: 7}}\n  triplet: {training: {epochs: 3}}\n"
     (config / "scales" / "mine.yaml").write_text(f"base: midsize\nbudgets:\n{budgets}")
     assert load(config, scale="midsize").models["dpr"].training.epochs == 2
-    loaded = load(config, scale="mine")
-    assert (loaded.models["dpr"].training.epochs, loaded.models["dpr"].training.steps) == (None, 7)
-    assert loaded.models["dpr"].training.batch_size == 28, "midsize's"
-    assert "reranker" not in loaded.scale.budgets
-    clear = loaded.models["clear"]
-    assert (clear.training.epochs, clear.training.steps) == (3, None), "a null of midsize's is gone"
-    assert clear.loss is None and [one.kind for one in clear.losses] == ["nll"]
+    dpr, clear = (load(config, scale="mine").models[name].training for name in ("dpr", "clear"))
+    assert (dpr.epochs, dpr.steps, dpr.batch_size) == (None, 7, 28)
+    assert (clear.epochs, clear.steps) == (3, None)
 
 
 def test_another_kind_replaces_what_lies_under_it():

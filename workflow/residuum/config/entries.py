@@ -23,7 +23,7 @@ from residuum.config.schema.base import ID
 
 MOST_SHOWN = 200  # characters of an invalid name in a message
 WHOLE = ("train_on",)  # keys whose mapping is replaced whole: its shares add up to 1
-BUDGETS = "budgets"  # of a scale: changes of the entries that name them
+EITHER = {"epochs": "steps", "steps": "epochs"}  # a training has one of the two
 SEVERAL = "entries"  # the one key of a file that holds several entries
 Value = TypeVar("Value")
 NAMED = "small letters, digits, - and _ only"
@@ -274,14 +274,11 @@ def parse(path: Path, form: type[Value]) -> Value:
     return Folder(path.parent).entry(path.stem, form)
 
 
-def merge(
-    base: Mapping[str, object], over: Mapping[str, object], above: tuple[str, ...] = ()
-) -> yamls.Keys:
-    """Lay one nested mapping over another, below the keys `above`; None removes a key.
+def merge(base: Mapping[str, object], over: Mapping[str, object]) -> yamls.Keys:
+    """Lay one nested mapping over another; None removes a key but keeps its spot.
 
-    The spot of a removed key is kept. Within a budget None stays: the budget is laid over other
-    entries later, and removes their key. A mapping with another `kind` or `same_as` replaces the
-    one below it whole. So do shares.
+    A mapping with another `kind` or `same_as` replaces the one below it whole. So do shares. Of two
+    keys of EITHER the one that lies above takes the place of the other.
     """
     merged = {**base, **over}
     for key, value in over.items():
@@ -289,11 +286,14 @@ def merge(
         if key in WHOLE or not isinstance(value, Mapping) or not isinstance(under, Mapping):
             continue
         if all(value[k] == under.get(k) for k in ("kind", "same_as") if k in value):
-            merged[key] = merge(under, value, (*above, key))
-    stays = above[:1] == (BUDGETS,) and len(above) > 1
-    kept = {k: value for k, value in merged.items() if stays or over.get(k, k) is not None}
+            merged[key] = merge(under, value)
+    stated = {key for key, value in over.items() if value is not None}
+    replaced = {other for key, other in EITHER.items() if key in stated and other in base} - stated
+    gone = replaced | (over.keys() - stated)
+    kept = {key: value for key, value in merged.items() if key not in gone}
+    below = {key: spot for key, spot in yamls.spots_of(base).items() if key not in replaced}
     laid = {key: spot for key, spot in yamls.spots_of(over).items() if key in over}
-    return yamls.Keys(kept, {**yamls.spots_of(base), **laid})
+    return yamls.Keys(kept, {**below, **laid})
 
 
 def validate(name: str, data: object, form: Any) -> Any:

@@ -211,9 +211,7 @@ class Scale(Strict):
     left_out: list[SystemId | LeftOut] = Field(
         [], description="systems without runs here, to save time; or a system and datasets"
     )
-    budgets: dict[Id, dict[str, object]] = Field(
-        {}, description="laid over entries that name them; null removes a key of theirs"
-    )
+    budgets: dict[Id, dict[str, object]] = Field({}, description="laid over entries that name them")
     threads: Positive = Field(description="threads of a process; neural last digits depend on them")
     shard_docs: Positive = Field(description="most vectors in an embedding shard")
     shard_pairs: Positive = Field(

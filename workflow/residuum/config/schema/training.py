@@ -130,8 +130,7 @@ class Training(Strict):
 
     def check(self) -> None:
         if (self.epochs is None) == (self.steps is None):
-            remedy = "" if self.epochs is None else "; null removes one"
-            raise ValueError(f"give exactly one of epochs and steps{remedy}")
+            raise ValueError("give exactly one of epochs and steps")
         if isinstance(self.steps, StepRule):
             self._check_rule(self.steps)
         elif self.steps and self.snapshots and self.snapshots > self.steps:
