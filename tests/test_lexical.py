@@ -70,10 +70,10 @@ def test_score_is_lucenes_bm25_by_hand(three):
 def test_hits_stay_with_their_query_where_others_have_none(three, threads):
     searcher = anserini.Searcher(three / "lucene", system(), threads)
     texts = [("a", "zebra"), ("b", "apple"), ("c", ""), ("d", "date cherry"), ("e", "zebra")]
-    found = pl.concat(searcher.search(texts, 10)).sort("query_id", "doc_id")
-    assert found.select("query_id", "doc_id").rows() == [("b", "d1"), ("d", "d2"), ("d", "d3")]
+    together = pl.concat(searcher.search(texts, 10)).sort("query_id", "doc_id")
+    assert together.select("query_id", "doc_id").rows() == [("b", "d1"), ("d", "d2"), ("d", "d3")]
     for query_id, text in texts:
-        mine = found.filter(query_id=query_id).select("doc_id", "score")
+        mine = together.filter(query_id=query_id).select("doc_id", "score")
         assert dict(mine.rows()) == hits(three, text), "as the query alone"
     assert pl.concat(searcher.search(texts[:1], 10)).is_empty()
 

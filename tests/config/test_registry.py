@@ -99,8 +99,9 @@ def test_full_scale_keeps_the_papers_hyper_parameters():
 def test_a_scale_lays_its_budget_over_the_model():
     loaded = load(scale="mini")
     clear, budget = loaded.models["clear"], loaded.scale.budgets["triplet"]["training"]
-    assert {"steps", "batch_size", "epochs"} <= {*budget}
+    assert {"steps", "batch_size"} <= {*budget} and "epochs" not in budget
     assert clear.training.model_dump(include={*budget}) == budget
+    assert clear.training.epochs is None, "steps take the place of the model's epochs"
     assert clear.negatives.pools["errors"].model_dump() == {
         "kind": "hits", "system": "bm25", "top": 100, "seed": 1
     }  # fmt: skip

@@ -19,6 +19,7 @@ splits:
   # drawn
   tune: {holdout: {of: test, queries: 1, seed: 1}}
 """
+# Texts of 32, 9 and 45 bytes: the title, a space and the body, ü of two bytes.
 PIN = """editions:
   - name: pinned
     docs: 3
@@ -53,7 +54,7 @@ def test_counts_are_written_and_all_else_stays(mine):
     assert "pinned already" in pin(mine) and mine.read_text() == YAML + PIN
 
 
-def test_a_pin_without_the_length_of_docs_is_told_it(mine):
+def test_what_an_old_pin_lacks_is_named(mine):
     pin(mine)
     old = mine.read_text().replace("    doc_bytes: 29\n", "")
     mine.write_text(old)

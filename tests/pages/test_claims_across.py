@@ -239,15 +239,15 @@ def test_equal_numbers_of_dimensions_are_no_evidence(tmp_path, monkeypatch):
     """The true numbers may differ by less than a step of what was tried."""
     rises = held("rises", ["recall"], ["0.9"], "figure2")
     monkeypatch.setitem(RECALL, "20-29", 20)
-    ([(found, reason)], _, _), _ = theory(tmp_path / "a", rises)
-    assert found == "not judged"
+    ([(verdict, reason)], _, _), _ = theory(tmp_path / "a", rises)
+    assert verdict == "not judged"
     assert reason.startswith(
         "the data could not show it: recall 0.9/20-29 and recall 0.9/1-9 are both 20, "
         "and smaller steps were not tried. computed, not tested: "
     )
     monkeypatch.setitem(RECALL, "10-19", 30)  # then the longest docs need fewer than those before
-    ([(found, _)], _, _), _ = theory(tmp_path / "b", rises)
-    assert found == "differs"
+    ([(verdict, _)], _, _), _ = theory(tmp_path / "b", rises)
+    assert verdict == "differs"
 
 
 def test_margins_are_tested_on_queries_that_have_one_at_every_length(tmp_path):

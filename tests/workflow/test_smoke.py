@@ -867,7 +867,7 @@ def test_a_rate_is_chosen_among_those_that_a_model_was_trained_at(project, edite
     It trains a model anew that pages show, so that it stands behind the tests of the whole graph.
     """
     grid = "{grid: [1.0e-4, 1.0e-3], of: bert-siamese, role: msmarco-tune, measure: RR@10}"
-    budget = "  triplet:\n    training:\n      {epochs: null, steps: "
+    budget = "  triplet:\n    training:\n      {steps: "
     rate = "batch_size: 16, learning_rate: "
     short = f"{budget}10, {rate}{grid}, d"
     edited("config/scales/smoke.yaml", f"{budget}20, {rate}1.0e-3, d", short)
@@ -896,7 +896,7 @@ def test_a_rate_is_chosen_among_those_that_a_model_was_trained_at(project, edite
 def test_steps_are_chosen_by_the_curve_of_a_model(project, edited):
     """One training that keeps its models decides for the models of a budget."""
     rule = "{most: 8, every: 4, of: bert-siamese, role: msmarco-tune, measure: RR@10}"
-    budget = "  triplet:\n    training:\n      {epochs: null, steps: "
+    budget = "  triplet:\n    training:\n      {steps: "
     edited("config/scales/smoke.yaml", f"{budget}20,", f"{budget}{rule},")
     how = "learning: {candidates: bm25, top: 100, measure: RR@10}\n"
     edited("config/scales/smoke.yaml", "\nbudgets:\n", f"\n{how}budgets:\n")

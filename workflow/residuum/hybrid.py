@@ -64,8 +64,8 @@ def search(
     factors = [system.coefficients(weight) for weight in system.weights()]
     first = first_passages or []
     docs = [
-        docs_of_part(part, folders[part], asked, part in first)
-        for part, asked in zip(system.parts, vectors, strict=True)
+        docs_of_part(part, folders[part], queries_of_part, part in first)
+        for part, queries_of_part in zip(system.parts, vectors, strict=True)
     ]
     k = system.k + residual.most
     hits = hybrid.search(hybrid.in_blocks(docs, k), vectors, factors, k)

@@ -347,10 +347,10 @@ def _assumptions(registry: Registry, pending: list[Job]) -> Iterator[str]:
         count, each = sizes.docs(registry, name), sizes.doc_bytes(registry, name)
         docs = f"{count:,} docs of {each:,} bytes on average"
         editions = registry.datasets[name].editions
-        guessed = "" if any(one.doc_bytes for one in editions) else ", a guess of the bytes"
-        guessed = guessed if editions else ", a guess"
-        pin = f": `residuum datasets pin {name}` counts them" if guessed else ""
-        yield wrapped(f"{name} has {docs}{guessed}{pin}", "- ")
+        if not any(one.doc_bytes for one in editions):
+            of_bytes = " of the bytes" if editions else ""
+            docs += f", a guess{of_bytes}: `residuum datasets pin {name}` counts them"
+        yield wrapped(f"{name} has {docs}", "- ")
     speed, reached = registry.config.tflops, registry.config.utilisation
     source = "--tflops, --utilisation; 312 is an A100's in bf16"
     card = f"a card of {speed:g} TFLOPS, of which {reached:.0%} are reached ({source})"

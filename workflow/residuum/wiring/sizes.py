@@ -8,6 +8,7 @@ import json
 import math
 import re
 from collections.abc import Callable
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -179,9 +180,9 @@ def segmented_bytes(registry: Registry, dataset: str) -> int:
 
 def doc_bytes(registry: Registry, dataset: str) -> int:
     """Return the mean bytes of a doc's text: of the largest edition that has it, or a guess."""
-    sized = [one for one in registry.datasets[dataset].editions if one.doc_bytes]
-    largest = max(sized, key=lambda one: one.docs, default=None)
-    return (largest and largest.doc_bytes) or OTHER_DOC_BYTES
+    editions = registry.datasets[dataset].editions
+    sized = [(one.docs, one.doc_bytes) for one in editions if one.doc_bytes]
+    return max(sized, key=itemgetter(0))[1] if sized else OTHER_DOC_BYTES
 
 
 def doc_tokens(registry: Registry, dataset: str, limit: int) -> float:
