@@ -334,7 +334,7 @@ def test_the_manifest_names_the_source_files_and_their_hashes(mine, tmp_path):
     corpus = export(mine, tmp_path / "corpus")
     inputs = json.loads((corpus / "manifest.json").read_text())["inputs"]
     path = tmp_path / "home" / "docs.jsonl"
-    assert inputs == {str(path): files.sha256(path)}
+    assert inputs == {"RESIDUUM_DATA/docs.jsonl": files.sha256(path)}
 
 
 def test_a_recipe_that_cannot_be_made_is_refused_with_what_is_possible(tmp_path):

@@ -122,7 +122,7 @@ def test_the_export_names_what_it_read(mine, tmp_path):
     record = json.loads(manifest.beside(tmp_path / "made.tsv.gz").read_text())
     assert record["artefact"] == {"triples": 2, "of_other_queries": 1}
     names = ["triples.tsv", "corpus.jsonl", "queries.jsonl", "qrels/test.tsv"]
-    assert [*record["inputs"]] == [*(str(tmp_path / "mine" / n) for n in names), str(queries)]
+    assert [*record["inputs"]] == [str(queries), *(f"RESIDUUM_DATA/mine/{n}" for n in names)]
 
 
 def test_an_index_holds_little_for_each_doc():

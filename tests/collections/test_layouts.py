@@ -62,7 +62,7 @@ def test_a_file_may_be_gzipped(home, tmp_path):
     made = exported(*layouts.beir(home, packed=True), tmp_path / "made")
     assert list(contracts.read_docs(made / "corpus")) == CORPUS
     inputs = json.loads((made / "corpus" / "manifest.json").read_text())["inputs"]
-    assert list(inputs) == [str(home / "mine" / "corpus.jsonl.gz")]
+    assert list(inputs) == ["RESIDUUM_DATA/mine/corpus.jsonl.gz"]
 
 
 def corpus_of(home, source):
@@ -111,9 +111,9 @@ def test_files_of_docs_are_inputs_and_other_folders_are_read_whole(home, tmp_pat
     made = exported(source, {**split, "qrels": "mine/qrels"}, tmp_path / "made")
     assert list(contracts.read_docs(made / "corpus")) == CORPUS
     inputs = json.loads((made / "corpus" / "manifest.json").read_text())["inputs"]
-    assert [*inputs] == [str(home / "mine" / "docs" / name) for name in ("a/one.gz", "two")]
+    assert [*inputs] == [f"RESIDUUM_DATA/mine/docs/{name}" for name in ("a/one.gz", "two")]
     inputs = json.loads(manifest.beside(made / "queries.tsv").read_text())["inputs"]
-    assert str(home / "mine" / "qrels" / "one.txt") in inputs
+    assert "RESIDUUM_DATA/mine/qrels/one.txt" in inputs
 
 
 @pytest.mark.parametrize("below", ["/etc/*", "../*", "a/../../*", ""])
@@ -293,6 +293,20 @@ def lzw(text):
     return b"\x1f\x9d\x90" + bits.to_bytes(-(-9 * len(codes) // 8), "little")
 
 
+def test_a_manifest_names_the_users_files_alike_on_every_machine(home, tmp_path):
+    """A file that the entry names by its full path keeps that."""
+    source, split = layouts.beir(home)
+    below = exported(source, split, tmp_path / "below")
+    full = exported({**source, "folder": str(home / "mine")}, split, tmp_path / "full")
+    for made, start in (below, "RESIDUUM_DATA/mine"), (full, str(home / "mine")):
+        for path, name in ("corpus/manifest.json", "corpus"), (QUERIES_RECORD, "queries"):
+            inputs = json.loads((made / path).read_text())["inputs"]
+            digest = sha256_of(home / "mine" / f"{name}.jsonl")
+            assert inputs[f"{start}/{name}.jsonl"] == digest
+            assert all(given.startswith(f"{start}/") for given in inputs)
+
+
+QUERIES_RECORD = "queries.tsv.manifest.json"
 COMPRESSED = lzw(b"<DOC>\n<DOCNO>1</DOCNO>\n<TEXT>a</TEXT>\n</DOC>\n")
 
 

@@ -20,7 +20,7 @@ from residuum.cli.errors import ResiduumError, unknown
 from residuum.cli.progress import track
 from residuum.code.tables import OpenTable
 from residuum.collections import adverse, editions, splits
-from residuum.collections.files import of_the_hub, resolved
+from residuum.collections.files import addresses
 from residuum.collections.records import Rows
 from residuum.config import entries, roots
 from residuum.config.schema.datasets import Behind, Collection, local
@@ -152,16 +152,10 @@ def _write_manifest(
     files_made: Sequence[Path] | None = None,
 ) -> None:
     spec = collection.model_dump(mode="json", exclude={"access"})
-    inputs, elsewhere = list[Path](), dict[str, Path]()
+    sources = dict[str, Path]()
     for name in names:
-        within = collection.within(name)
-        if of_hub := of_the_hub(name, collection.access, within):
-            elsewhere |= of_hub
-        else:
-            inputs += resolved(name, collection.access, within)
-    manifest.write(
-        artefact, facts, spec, [*inputs, *others], "residuum.data", files_made, elsewhere
-    )
+        sources |= addresses(name, collection.access, collection.within(name))
+    manifest.write(artefact, facts, spec, others, "residuum.data", files_made, sources)
 
 
 def _first_of_each(docs: Iterable[Doc], repeated: list[str]) -> Iterator[Doc]:

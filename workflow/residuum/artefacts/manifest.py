@@ -105,9 +105,10 @@ def write(
     """Write a manifest into a folder, or beside a file: facts, spec, hashes, code, command.
 
     Paths are written as in the command. The manifest's own path shows where results began.
-    `elsewhere` maps addresses, the same on every machine, to input files of the hub. `stage` is the
-    dotted name of the module that made the artefact; see `made_by`. `outputs` are the artefact's
-    files: by default all of the folder, or the file itself. `intact` checks them on reading.
+    `elsewhere` maps addresses, the same on every machine, to input files of the hub and of the
+    user. `stage` is the dotted name of the module that made the artefact; see `made_by`. `outputs`
+    are the artefact's files: by default all of the folder, or the file itself. `intact` checks
+    them on reading.
     """
     path = artefact / FOLDER if artefact.is_dir() else beside(artefact)
     described_files = _all_of(artefact) if outputs is None else outputs

@@ -62,18 +62,19 @@ def _among(name: str, path: Path, access: str, within: roots.Within) -> list[Pat
     return paths
 
 
-def of_the_hub(name: str, access: str, within: roots.Within = roots.EVERY) -> dict[str, Path]:
-    """Return {address: path} of a hub dataset's files, or {} for a name of a local file.
+def addresses(name: str, access: str, within: roots.Within = roots.EVERY) -> dict[str, Path]:
+    """Return {address: path} of the files that a name stands for.
 
-    Addresses are the same on every machine, wherever the cache lies.
+    Addresses are the same on every machine: those of the hub, wherever its cache lies, and
+    `RESIDUUM_DATA/...` for the user's files. A file that is named by its full path keeps that.
     """
-    if not roots.HUB.fullmatch(name):
-        return {}
     path = _located(name)
     files = _among(name, path, access, within)
+    yours = not roots.HUB.fullmatch(name) and not Path(name).is_absolute()
+    start = f"RESIDUUM_DATA/{name}" if yours else name
     if path.is_dir():
-        return {f"{name}/{file.relative_to(path).as_posix()}": file for file in files}
-    return {f"{name}{file.name.removeprefix(path.name)}": file for file in files}  # .gz, or none
+        return {f"{start}/{file.relative_to(path).as_posix()}": file for file in files}
+    return {f"{start}{file.name.removeprefix(path.name)}": file for file in files}  # .gz, or none
 
 
 def _located(name: str) -> Path:
