@@ -66,12 +66,11 @@ def addresses(name: str, access: str, within: roots.Within = roots.EVERY) -> dic
     """Return {address: path} of the files that a name stands for.
 
     Addresses are the same on every machine: those of the hub, wherever its cache lies, and
-    `RESIDUUM_DATA/...` for the user's files. A file that is named by its full path keeps that.
+    `RESIDUUM_DATA/...` for the user's files. The address of a name with a full path is that path.
     """
     path = _located(name)
     files = _among(name, path, access, within)
-    yours = not roots.HUB.fullmatch(name) and not Path(name).is_absolute()
-    start = f"RESIDUUM_DATA/{name}" if yours else name
+    start = name if roots.HUB.fullmatch(name) else Path("RESIDUUM_DATA", name).as_posix()
     if path.is_dir():
         return {f"{start}/{file.relative_to(path).as_posix()}": file for file in files}
     return {f"{start}{file.name.removeprefix(path.name)}": file for file in files}  # .gz, or none
