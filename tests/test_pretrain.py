@@ -107,6 +107,16 @@ def test_several_corpora_are_read_in_the_order_given(corpus: Path, tmp_path: Pat
         pretrain.backbone([one], json.dumps(spec), tmp_path / "no", threads=1)
 
 
+def test_two_roles_of_one_collection_are_read_once(corpus: Path, tmp_path: Path) -> None:
+    spec = {**BACKBONE, "corpora": ["one", "two"]}
+    pretrain.backbone([corpus, corpus], json.dumps(spec), tmp_path / "twice", threads=1)
+    once = make_backbone(tmp_path / "once", corpus)
+    assert files.sha256(tmp_path / "twice/model.safetensors") == files.sha256(
+        once / "model.safetensors"
+    )
+    assert len(json.loads((tmp_path / "twice/manifest.json").read_text())["inputs"]) == 1
+
+
 def adapting(corpus: Path, start: Path, output: Path, spec: str) -> dict[str, Any]:
     """Return the arguments of `adapt`."""
     return {

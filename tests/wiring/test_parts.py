@@ -695,6 +695,17 @@ def test_a_backbone_that_is_made_holds_the_words_and_factors_of_all_docs():
     assert memory == 1000 + int(9 * (words + factors))
 
 
+def test_two_roles_of_one_collection_are_one_corpus_to_hold_and_two_folders_to_name():
+    small = TOY.models["small"].model_copy(update={"corpora": ["train", "tune"]})
+    large = TOY.datasets["toy"].editions[1].model_copy(update={"docs": 9_000_000})
+    dataset = TOY.datasets["toy"].model_copy(update={"editions": [large]})
+    once = replace(TOY, datasets={"toy": dataset})
+    twice = replace(once, models={**TOY.models, "small": small})
+    asked = named(model="small")
+    assert Resources(twice).backbone_mb(asked) == Resources(once).backbone_mb(asked) > 4000
+    assert len(part(Models, twice).corpora(asked)) == 2
+
+
 def test_official_triples_are_exported_for_the_model_that_takes_them_alone():
     toy = with_triples(first=70)
     models, exports = part(Models, toy), part(Exports, toy)

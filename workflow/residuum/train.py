@@ -185,13 +185,16 @@ def beside_it(model: Trained, docs: list[Path], queries: dict[str, Path]) -> Fix
 
 
 def corpora_of(model: Trained, folders: list[Path]) -> tuple[Path, ...]:
-    """Return the folders of the corpora whose spans a generator writes; () for other models."""
+    """Return the folders of the corpora whose spans a generator writes, each once.
+
+    Other models have none.
+    """
     named = model.spans.corpora if isinstance(model, QuestionGenerator) and model.spans else []
     if len(named) != len(folders):
         corpora = ", ".join(named) or "none"
         text = f"is given {len(folders)} times, but the model's spans.corpora are {corpora}"
         raise ResiduumError(f"--spans {text}: give one folder for each, in this order")
-    return tuple(folders)
+    return tuple(dict.fromkeys(folders))
 
 
 def passages_of(model: Trained, windows: str | None, answers: Path | None) -> Passages | None:

@@ -38,11 +38,16 @@ def start_of(registry: Registry, model: str) -> Start:
 
 
 def corpora_of(registry: Registry, model: str) -> list[str]:
-    """Return the datasets whose texts or pairs a model is trained on."""
-    entry = registry.model(model)
-    if isinstance(entry, OnPairs):
+    """Return the datasets whose texts or pairs a model is trained on, each once."""
+    if isinstance(registry.model(model), OnPairs):
         return [registry.train_split(model).dataset]
-    return [registry.bound_split(role).dataset for _, role in references(entry, "role")]
+    return list(dict.fromkeys(_by_role(registry, model)))
+
+
+def _by_role(registry: Registry, model: str) -> list[str]:
+    """Return the dataset of each role that the entry of a model trained on texts names."""
+    named = references(registry.model(model), "role")
+    return [registry.bound_split(role).dataset for _, role in named]
 
 
 def told_by_answers(registry: Registry, split_id: SplitId) -> bool:
@@ -113,8 +118,8 @@ class Models(Part):
         return self.registry.released(wildcards.model)
 
     def corpora(self, wildcards: Wildcards) -> list[str]:
-        """Return the corpora that a backbone is trained on."""
-        datasets = corpora_of(self.registry, wildcards.model)
+        """Return the corpora that a backbone is trained on, one for each role that it names."""
+        datasets = _by_role(self.registry, wildcards.model)
         return [self.paths.corpus.fill(dataset=dataset) for dataset in datasets]
 
     def trained_on(self, template: Template) -> Callable[[Wildcards], str]:
