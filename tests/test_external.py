@@ -9,7 +9,7 @@ import pytest
 
 from corpora import make_corpus
 from residuum import dense, evaluate, external
-from residuum.artefacts import contracts, released, trec
+from residuum.artefacts import contracts, files, manifest, released, trec
 from residuum.cli.errors import NotRun, ResiduumError
 
 GOOD = "q1 Q0 d2 1 3.5 their\nq1 Q0 d1 2 3.5 their\nq2 Q0 d3 1 0.25 their\n"
@@ -43,6 +43,17 @@ def test_a_good_run_keeps_its_own_order_of_ties(accept):
     result = trec.read_run(accept(GOOD))
     assert result["doc_id"].to_list() == ["d2", "d1", "d3"], "ranked as they ranked, not by id"
     assert result["score"].to_list() == [3.5, 3.5, 0.25]
+
+
+def test_a_manifest_names_a_run_of_others_alike_on_every_machine(accept, tmp_path, monkeypatch):
+    for folder, name in (
+        (tmp_path, "RESIDUUM_DATA/their.txt"),
+        (tmp_path / "another", str(tmp_path / "their.txt")),
+    ):
+        monkeypatch.setenv("RESIDUUM_DATA", str(folder))
+        inputs = json.loads(manifest.beside(accept(GOOD)).read_text())["inputs"]
+        assert name in inputs
+        assert str(tmp_path / "queries.tsv") in inputs, "the split's queries are a result"
 
 
 def test_lists_are_written_in_the_order_of_their_query_ids(accept):
@@ -248,6 +259,15 @@ def test_vectors_are_taken_in_as_encode_writes_its_own(taken):
     assert made[1]["shard"] == {"number": 1, "of": 2, "docs": 3}
     assert made[2]["queries"] == {"dev": 2}
     assert len({record["weights"] for record in made}) == 1, "search compares what belongs together"
+
+
+def test_manifests_name_vectors_of_others_alike_on_every_machine(taken, tmp_path):
+    shard, _, encoded = taken()
+    inputs = [
+        json.loads((made / "manifest.json").read_text())["inputs"] for made in (shard, encoded)
+    ]
+    assert inputs[0]["RESIDUUM_DATA/docs.npz"] == files.sha256(tmp_path / "docs.npz")
+    assert {"RESIDUUM_DATA/docs.npz", "RESIDUUM_DATA/queries.npz"} < {*inputs[1]}
 
 
 def test_a_cosine_makes_every_length_one(taken):

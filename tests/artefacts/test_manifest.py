@@ -98,6 +98,24 @@ def test_the_same_command_gives_the_same_bytes(tmp_path):
     assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
+def test_a_command_names_the_users_files_as_a_shell_reads_them(tmp_path):
+    home, output = tmp_path / "my files", tmp_path / "made"
+    output.mkdir()
+    typed = [str(home / "a run.txt"), "--spec", '{"a": 1}', str(output), "my files/b"]
+    code = (
+        "import sys; from residuum.artefacts import manifest; "
+        "sys.modules['__main__'].__spec__ = sys.modules['residuum.artefacts.manifest'].__spec__; "
+        "print(manifest.command_line())"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "workflow"), "RESIDUUM_DATA": str(home)}
+    asked = {"env": environment, "capture_output": True, "text": True, "check": True}
+    command = subprocess.run([sys.executable, "-c", code, *typed], **asked).stdout
+    assert str(home) not in command
+    [shown] = command.splitlines()
+    read = f"printf '%s\\n' {shown.removeprefix('python -m residuum.artefacts.manifest ')}"
+    assert subprocess.run(["sh", "-c", read], **asked).stdout.splitlines() == typed
+
+
 def test_a_function_that_is_called_has_no_command(tmp_path):
     manifest.write(tmp_path, {}, {}, [], "residuum.ledger")
     record = json.loads((tmp_path / "manifest.json").read_text())

@@ -80,10 +80,16 @@ def test_manifests_of_two_machines_name_the_users_files_alike(tmp_path, monkeypa
     assert named == named[:1] * 4
 
 
-def test_a_manifest_has_the_full_path_of_a_folder_that_an_entry_names_by_it(home, tmp_path):
+def test_a_full_path_in_an_entry_is_shown_only_outside_the_users_folder(
+    home, tmp_path, monkeypatch
+):
     source, split = layouts.beir(home)
     full = {**source, "folder": str(home / "mine")}
     corpus, queries = names_of_sources(exported(full, split, tmp_path / "made"))
+    assert list(corpus) == ["RESIDUUM_DATA/mine/corpus.jsonl"]
+    assert "RESIDUUM_DATA/mine/queries.jsonl" in queries
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path / "another"))
+    corpus, queries = names_of_sources(exported(full, split, tmp_path / "made again"))
     assert list(corpus) == [str(home / "mine" / "corpus.jsonl")]
     assert str(home / "mine" / "queries.jsonl") in queries
 

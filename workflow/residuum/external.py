@@ -7,14 +7,14 @@ For a refused run, the reason is written instead, and the tables show it.
 import hashlib
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import polars as pl
 import typer
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from residuum.artefacts import (
     contracts,
@@ -78,8 +78,20 @@ def accept(
         facts = {"hits": left.height, "answered": left["query_id"].n_unique()}
         facts |= {residual.REMOVED: ranked.height - left.height} if earlier.paths else {}
         trec.write_run(output, left, tag)
-    inputs = [run, queries, corpus / "manifest.json", *earlier.paths]
-    manifest.write(output, facts, system, inputs, "residuum.external")
+    inputs = [queries, corpus / "manifest.json", *earlier.paths]
+    _record(output, facts, system, inputs, [run])
+
+
+def _record(
+    output: Path,
+    facts: dict[str, object],
+    spec: BaseModel,
+    inputs: Iterable[Path],
+    theirs: Sequence[Path],
+) -> None:
+    """Write the manifest of what was taken in; `theirs` are the files of others."""
+    elsewhere = {roots.recorded(path): path for path in theirs}
+    manifest.write(output, facts, spec, inputs, "residuum.external", elsewhere=elsewhere)
 
 
 def _check_md5(path: Path, published: str | None, source: str) -> None:
@@ -136,7 +148,7 @@ def weights(
         shards = contracts.write_term_weights(folder, docs)
         docs.check(form.least, file)
         facts = {"docs": docs.count, "shards": shards, **docs.facts()}
-        manifest.write(folder, facts, form, [*file, corpus / "manifest.json"], "residuum.external")
+        _record(folder, facts, form, [corpus / "manifest.json"], file)
 
 
 def _hold(held: DiskDict, paths: list[Path]) -> None:
@@ -242,8 +254,7 @@ def vectors(
             **({"vectors": len(owners)} if len(owners) > len(docs) else {}),
             "weights": held.weights(form),
         }
-        inputs = [*held.paths, corpus / "manifest.json"]
-        manifest.write(folder, facts, form, inputs, "residuum.external")
+        _record(folder, facts, form, [corpus / "manifest.json"], held.paths)
 
 
 @app.command()
@@ -255,7 +266,7 @@ def queries(
     """Write the released vectors of the queries of several splits, each into its own folder."""
     form, counts = command.parse_spec(Vectors, spec), {}
     docs, paths = _Held(form.docs), dict(command.pairs(split))
-    inputs = [*docs.paths, *paths.values()]
+    theirs = [*docs.paths]
     with files.whole_directory(output) as folder:
         for name, path in paths.items():
             held, ids = _Held(form.queries[name]), list(trec.read_queries(path))
@@ -269,11 +280,11 @@ def queries(
             owners, rows = held.of(ids)
             textvectors.write(folder / name, owners, rows, form.similarity, held.cure)
             counts[name] = len(ids)
-            inputs += held.paths
+            theirs += held.paths
         how = textvectors.compared_by(form.similarity)
         given = f"vectors of others ({form.source}), {docs.described}, {how}"
         facts = {"queries": counts, "given": given, "weights": docs.weights(form)}
-        manifest.write(folder, facts, form, dict.fromkeys(inputs), "residuum.external")
+        _record(folder, facts, form, paths.values(), theirs)
 
 
 class _Held:

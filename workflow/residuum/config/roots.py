@@ -24,6 +24,15 @@ def data() -> Path:
     return Path(os.environ.get("RESIDUUM_DATA") or "data")
 
 
+def recorded(path: Path) -> str:
+    """Return how manifests name a user's file: `RESIDUUM_DATA/...`, the same on every machine.
+
+    A file outside the folder of the user's files keeps its path.
+    """
+    below = path.is_relative_to(data())
+    return str(Path("RESIDUUM_DATA", path.relative_to(data())) if below else path)
+
+
 def as_it_lies(path: Path) -> Path:
     """Return the path of a user's file, or that of its gzipped form if only this exists."""
     packed = path.with_name(f"{path.name}.gz")
