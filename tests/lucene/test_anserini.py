@@ -18,7 +18,7 @@ from corpora import RM3, form, make_corpus, make_weights, system
 from residuum import lexical
 from residuum.artefacts import indexes, trec
 from residuum.config.schema.settings import Rm3
-from residuum.lucene import jvm
+from residuum.lucene import exhaustive, jvm
 
 K, QUERIES = 1000, 40
 BM25 = ["-bm25", "-bm25.k1", "0.9", "-bm25.b", "0.4", "-hits", K]
@@ -196,3 +196,23 @@ def test_every_place_of_a_list_of_cacm_is_anserinis(shared_data, folder, rm3):
     docs = map(json.loads, (source / "docs.jsonl").read_text().splitlines())
     queries = list(trec.read_queries(source / "queries.tsv").items())
     compare(Collection([(d["doc_id"], d["text"]) for d in docs], queries), folder / "cacm", rm3)
+
+
+@pytest.mark.parametrize("made", [made for made in MADE if made != with_fields])
+@pytest.mark.parametrize("k", [1, 7, K])
+def test_scoring_all_docs_of_a_small_index_gives_the_hits_of_lucenes_search(
+    folder, made, k, monkeypatch
+):
+    collection, own = made(), folder / made.__name__
+    own.mkdir(exist_ok=True)
+    used = system(term_weights="deepct" if collection.weights else None)
+    repeated = [(f"{i}-again", f"{text} {text.split(' ')[0]}") for i, text in collection.queries]
+    queries = [*collection.queries, *repeated, ("none", "qqqqq"), ("", " ")]
+    found = []
+    for most in (exhaustive.MOST_DOCS, 0):
+        monkeypatch.setattr(exhaustive, "MOST_DOCS", most)
+        searcher = lexical.open_index(collection.index(own), used)
+        assert (searcher._exhaustive is None) == (most == 0)
+        found.append(pl.concat(searcher.search(queries, k)).sort("query_id", "doc_id"))
+    assert found[0].equals(found[1])
+    assert found[0]["query_id"].n_unique() > QUERIES

@@ -6,6 +6,7 @@ Rm3Reranker does it. Its own search is not used, because it rounds scores to fou
 shifts tied scores.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -17,8 +18,9 @@ from residuum.artefacts.streams import chunks
 from residuum.artefacts.trec import HITS
 from residuum.config.schema.settings import Rm3
 from residuum.config.schema.systems import LexicalSystem
-from residuum.lucene import analysis, handles, indexing
+from residuum.lucene import analysis, exhaustive, handles, indexing
 from residuum.lucene.analysis import ANALYZER
+from residuum.lucene.exhaustive import Exhaustive
 from residuum.lucene.handles import (
     BUFFER,
     LIST,
@@ -33,6 +35,7 @@ from residuum.lucene.handles import (
 )
 from residuum.lucene.indexing import CONTENTS, ID_FIELD, LUCENE
 from residuum.lucene.jvm import JavaObject, cast, java, java_errors
+from residuum.lucene.postings import Postings
 
 SEARCHER, QUERY = f"{LUCENE}.search.IndexSearcher", f"{LUCENE}.search.Query"
 REF = f"{LUCENE}.util.BytesRef"
@@ -92,9 +95,30 @@ class Searcher:
         of weight 0 is no hit.
         """
         with java_errors("searching"):
+            if rm3 is None and self._exhaustive:
+                for chunk in chunks(queries, CHUNK):
+                    yield self._exhaustive.top(self._counted(chunk), k)
+                return
             expanded = self._expansion(rm3) if rm3 else None
             for query_ids, texts, bags in self.bags_of_words(queries):
                 yield self._top(query_ids, expanded(texts, bags) if expanded else bags, k)
+
+    @cached_property
+    def _exhaustive(self) -> Exhaustive | None:
+        """Another search of a small index, faster and of the same hits; None of any other one."""
+        docs, segments = int(self.reader.maxDoc()), int(self.reader.leaves().size())
+        plain = segments == 1 and not self.reader.hasDeletions() and not self.system.boosts
+        if docs > exhaustive.MOST_DOCS or not plain:
+            return None
+        names = pl.Series(self.doc_ids(range(docs)).values(), dtype=pl.String)
+        return Exhaustive(Postings(self.reader, self.system.bm25), names)
+
+    def _counted(self, queries: Sequence[tuple[str, str]]) -> dict[str, Counter[str]]:
+        """Return the terms of queries, counted."""
+        query_ids, texts = zip(*queries, strict=True)
+        listed = handles.objects(self._tokenise(texts))
+        terms = handles.texts(self.workers.map(analysis.joined(self.analyzer), listed))
+        return {q: Counter(line.split()) for q, line in zip(query_ids, terms, strict=True)}
 
     def _expansion(self, rm3: Rm3) -> Callable[[JavaObject, JavaObject], JavaObject]:
         """Return a function from lists of texts and of their queries to RM3's queries."""

@@ -199,6 +199,11 @@ def scores(weights: np.ndarray, parts: np.ndarray) -> np.ndarray:
     A part of 0 is a term that the doc lacks. Lucene adds float32 terms in double precision.
     Source: BM25Similarity.BM25Scorer.
     """
-    each: np.ndarray = weights - weights / (ONE + parts)
-    total: np.ndarray = each.sum(axis=-1, dtype=np.float64)
+    total: np.ndarray = term_scores(weights, parts).sum(axis=-1, dtype=np.float64)
     return total.astype(np.float32)
+
+
+def term_scores(weights: np.ndarray, parts: np.ndarray) -> np.ndarray:
+    """Return what terms add to Lucene's scores, float32, by `weights` and `parts` (`scores`)."""
+    each: np.ndarray = weights - weights / (ONE + parts)
+    return each
