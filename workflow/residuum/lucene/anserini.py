@@ -118,7 +118,8 @@ class Searcher:
         query_ids, texts = zip(*queries, strict=True)
         listed = handles.objects(self._tokenise(texts))
         terms = handles.texts(self.workers.map(analysis.joined(self.analyzer), listed))
-        return {q: Counter(line.split()) for q, line in zip(query_ids, terms, strict=True)}
+        bags = (Counter(filter(None, line.split(" "))) for line in terms)
+        return dict(zip(query_ids, bags, strict=True))
 
     def _expansion(self, rm3: Rm3) -> Callable[[JavaObject, JavaObject], JavaObject]:
         """Return a function from lists of texts and of their queries to RM3's queries."""
