@@ -136,6 +136,13 @@ def weigh(tmp_path):
     return run
 
 
+def test_manifests_name_weights_of_others_alike_on_every_machine(weigh, tmp_path, monkeypatch):
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
+    inputs = json.loads((weigh(OFFICIAL, TSV, least=0.5) / "manifest.json").read_text())["inputs"]
+    given = {f"RESIDUUM_DATA/docs{number:02d}.json" for number in range(2)}
+    assert {*inputs} == {*given, str(tmp_path / "corpus" / "manifest.json")}
+
+
 def test_released_weights_take_the_order_of_the_corpus(weigh, capsys):
     folder = weigh(OFFICIAL, TSV + json.dumps(VECTOR) + "\n")
     assert [(doc["doc_id"], doc["weights"]) for doc in contracts.read_docs(folder)] == [

@@ -108,12 +108,12 @@ def test_a_command_names_the_users_files_as_a_shell_reads_them(tmp_path):
         "print(manifest.command_line())"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "workflow"), "RESIDUUM_DATA": str(home)}
-    asked = {"env": environment, "capture_output": True, "text": True, "check": True}
-    command = subprocess.run([sys.executable, "-c", code, *typed], **asked).stdout
+    options = {"env": environment, "capture_output": True, "text": True, "check": True}
+    command = subprocess.run([sys.executable, "-c", code, *typed], **options).stdout
     assert str(home) not in command
     [shown] = command.splitlines()
     read = f"printf '%s\\n' {shown.removeprefix('python -m residuum.artefacts.manifest ')}"
-    assert subprocess.run(["sh", "-c", read], **asked).stdout.splitlines() == typed
+    assert subprocess.run(["sh", "-c", read], **options).stdout.splitlines() == typed
 
 
 def test_a_function_that_is_called_has_no_command(tmp_path):

@@ -208,11 +208,11 @@ def test_scoring_all_docs_of_a_small_index_gives_the_hits_of_lucenes_search(
     used = system(term_weights="deepct" if collection.weights else None)
     repeated = [(f"{i}-again", f"{text} {text.split(' ')[0]}") for i, text in collection.queries]
     queries = [*collection.queries, *repeated, ("none", "qqqqq"), ("", " ")]
-    found = []
+    lists = []
     for most in (exhaustive.MOST_DOCS, 0):
         monkeypatch.setattr(exhaustive, "MOST_DOCS", most)
         searcher = lexical.open_index(collection.index(own), used)
         assert (searcher._exhaustive is None) == (most == 0)
-        found.append(pl.concat(searcher.search(queries, k)).sort("query_id", "doc_id"))
-    assert found[0].equals(found[1])
-    assert found[0]["query_id"].n_unique() > QUERIES
+        lists.append(pl.concat(searcher.search(queries, k)).sort("query_id", "doc_id"))
+    assert lists[0].equals(lists[1])
+    assert lists[0]["query_id"].n_unique() > QUERIES

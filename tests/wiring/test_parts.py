@@ -701,9 +701,9 @@ def test_two_roles_of_one_collection_are_one_corpus_to_hold_and_two_folders_to_n
     dataset = TOY.datasets["toy"].model_copy(update={"editions": [large]})
     once = replace(TOY, datasets={"toy": dataset})
     twice = replace(once, models={**TOY.models, "small": small})
-    asked = named(model="small")
-    assert Resources(twice).backbone_mb(asked) == Resources(once).backbone_mb(asked) > 4000
-    assert len(part(Models, twice).corpora(asked)) == 2
+    job = named(model="small")
+    assert Resources(twice).backbone_mb(job) == Resources(once).backbone_mb(job) > 4000
+    assert len(part(Models, twice).corpora(job)) == 2
 
 
 def test_official_triples_are_exported_for_the_model_that_takes_them_alone():

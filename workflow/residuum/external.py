@@ -90,7 +90,7 @@ def _record(
     theirs: Sequence[Path],
 ) -> None:
     """Write the manifest of what was taken in; `theirs` are the files of others."""
-    elsewhere = {roots.recorded(path): path for path in theirs}
+    elsewhere = {roots.address(path): path for path in theirs}
     manifest.write(output, facts, spec, inputs, "residuum.external", elsewhere=elsewhere)
 
 

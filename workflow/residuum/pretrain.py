@@ -47,7 +47,7 @@ def backbone(
     from transformers import BertTokenizer
 
     form = command.parse_spec(Backbone, spec)
-    corpus = _each_once(corpus, form.corpora)
+    corpus = command.each_once("--corpus", corpus, "the spec's corpora", form.corpora)
     devices.choose("cpu", "fp32", threads)
     devices.quiet()
     vocabulary = backbones.train_wordpiece(texts(corpus, "vocabulary"), form.vocabulary)
@@ -83,7 +83,7 @@ def adapt(
 ) -> None:
     """Go on training a backbone on the docs of the corpora: hidden words, pairs, or spans."""
     form = command.parse_spec(pydantic.RootModel[Adapted], spec).root
-    corpus = _each_once(corpus, form.corpora)
+    corpus = command.each_once("--corpus", corpus, "the spec's corpora", form.corpora)
     source = Source(start, revision, form.training.dropout, new_head=True, pickled=pickled)
     chosen = devices.choose(device, precision, threads, arithmetic, trains=True)
     begin = Start(source, chosen, form.seed)
@@ -95,19 +95,6 @@ def adapt(
         learner = ADAPTED[form.kind](form, begin, texts(corpus, "tokens"))
         saving = Saving(work, save_every)
         fitting.run(learner, threads, inputs, saving, output, "residuum.pretrain")
-
-
-def _each_once(corpus: Sequence[Path], named: Sequence[str]) -> list[Path]:
-    """Return the corpora to read, each once: several roles of the spec can have one collection.
-
-    Raises ResiduumError unless there is a folder for each corpus that the spec names.
-    """
-    if len(corpus) != len(named):
-        raise ResiduumError(
-            f"--corpus is given {len(corpus)} times, but the spec's corpora are "
-            f"{', '.join(named)}: give one folder for each, in this order"
-        )
-    return list(dict.fromkeys(corpus))
 
 
 def texts(corpora: Sequence[Path], what: str) -> Iterator[str]:

@@ -190,11 +190,7 @@ def corpora_of(model: Trained, folders: list[Path]) -> tuple[Path, ...]:
     Other models have none.
     """
     named = model.spans.corpora if isinstance(model, QuestionGenerator) and model.spans else []
-    if len(named) != len(folders):
-        corpora = ", ".join(named) or "none"
-        text = f"is given {len(folders)} times, but the model's spans.corpora are {corpora}"
-        raise ResiduumError(f"--spans {text}: give one folder for each, in this order")
-    return tuple(dict.fromkeys(folders))
+    return tuple(command.each_once("--spans", folders, "the model's spans.corpora", named))
 
 
 def passages_of(model: Trained, windows: str | None, answers: Path | None) -> Passages | None:

@@ -247,6 +247,20 @@ def named_paths(option: str, texts: list[str], required: Collection[str]) -> dic
     return {name: Path(path) for name, path in _named(option, "PATH", texts, required).items()}
 
 
+def each_once(
+    option: str, folders: Collection[Path], what: str, named: Collection[str]
+) -> list[Path]:
+    """Return the folders that an option was given for names, each once.
+
+    Several roles can have one collection. Raises ResiduumError unless there is a folder for each
+    name; `what` says what the names are.
+    """
+    if len(folders) != len(named):
+        fault = f"is given {len(folders)} times, but {what} are {', '.join(named) or 'none'}"
+        raise ResiduumError(f"{option} {fault}: give one folder for each, in this order")
+    return list(dict.fromkeys(folders))
+
+
 def named_counts(option: str, texts: list[str], required: Collection[str]) -> dict[str, int]:
     """Read an option of the form NAME=K, a count, that must be given once for each name."""
     counts = _named(option, "K", texts, required)

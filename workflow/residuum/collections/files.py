@@ -66,12 +66,12 @@ def addresses(name: str, access: str, within: roots.Within = roots.EVERY) -> dic
     """Return {address: path} of the files that a name stands for.
 
     Addresses are the same on every machine: those of the hub, wherever its cache lies, and those of
-    `roots.recorded`.
+    `roots.address`.
     """
     path = _located(name)
     files = _among(name, path, access, within)
     if not roots.HUB.fullmatch(name):
-        return {roots.recorded(file): file for file in files}
+        return {roots.address(file): file for file in files}
     if path.is_dir():
         return {f"{name}/{file.relative_to(path).as_posix()}": file for file in files}
     return {f"{name}{file.name.removeprefix(path.name)}": file for file in files}  # .gz, or none

@@ -24,8 +24,8 @@ def data() -> Path:
     return Path(os.environ.get("RESIDUUM_DATA") or "data")
 
 
-def recorded(path: Path) -> str:
-    """Return how manifests name a user's file: `RESIDUUM_DATA/...`, the same on every machine.
+def address(path: Path) -> str:
+    """Return how manifests name a user's file: `RESIDUUM_DATA/...`, alike on every machine.
 
     A file outside the folder of the user's files keeps its path.
     """

@@ -35,7 +35,7 @@ from residuum.lucene.handles import (
 )
 from residuum.lucene.indexing import CONTENTS, ID_FIELD, LUCENE
 from residuum.lucene.jvm import JavaObject, cast, java, java_errors
-from residuum.lucene.postings import Postings
+from residuum.lucene.postings import Postings, in_one_segment
 
 SEARCHER, QUERY = f"{LUCENE}.search.IndexSearcher", f"{LUCENE}.search.Query"
 REF = f"{LUCENE}.util.BytesRef"
@@ -97,7 +97,11 @@ class Searcher:
         with java_errors("searching"):
             if rm3 is None and self._exhaustive:
                 for chunk in chunks(queries, CHUNK):
-                    yield self._exhaustive.top(self._counted(chunk), k)
+                    listed = handles.objects(self._tokenise(text for _, text in chunk))
+                    terms = zip(
+                        (query_id for query_id, _ in chunk), self.counted(listed), strict=True
+                    )
+                    yield self._exhaustive.top(dict(terms), k)
                 return
             expanded = self._expansion(rm3) if rm3 else None
             for query_ids, texts, bags in self.bags_of_words(queries):
@@ -105,21 +109,17 @@ class Searcher:
 
     @cached_property
     def _exhaustive(self) -> Exhaustive | None:
-        """Another search of a small index, faster and of the same hits; None of any other one."""
-        docs, segments = int(self.reader.maxDoc()), int(self.reader.leaves().size())
-        plain = segments == 1 and not self.reader.hasDeletions() and not self.system.boosts
-        if docs > exhaustive.MOST_DOCS or not plain:
+        """The exhaustive search of a small index; None where Lucene's search has to be taken."""
+        docs, whole = int(self.reader.maxDoc()), in_one_segment(self.reader)
+        if docs > exhaustive.MOST_DOCS or self.system.boosts or not whole:
             return None
         names = pl.Series(self.doc_ids(range(docs)).values(), dtype=pl.String)
         return Exhaustive(Postings(self.reader, self.system.bm25), names)
 
-    def _counted(self, queries: Sequence[tuple[str, str]]) -> dict[str, Counter[str]]:
-        """Return the terms of queries, counted."""
-        query_ids, texts = zip(*queries, strict=True)
-        listed = handles.objects(self._tokenise(texts))
-        terms = handles.texts(self.workers.map(analysis.joined(self.analyzer), listed))
-        bags = (Counter(filter(None, line.split(" "))) for line in terms)
-        return dict(zip(query_ids, bags, strict=True))
+    def counted(self, texts: JavaObject) -> Iterator[Counter[str]]:
+        """Yield how often each term stands in each text of Java's list."""
+        lines = handles.texts(self.workers.map(analysis.joined(self.analyzer), texts))
+        return (Counter(filter(None, line.split(" "))) for line in lines)
 
     def _expansion(self, rm3: Rm3) -> Callable[[JavaObject, JavaObject], JavaObject]:
         """Return a function from lists of texts and of their queries to RM3's queries."""

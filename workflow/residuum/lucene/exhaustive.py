@@ -31,11 +31,11 @@ class Exhaustive:
         no row.
         """
         self._postings.prepare([*{term for bag in bags.values() for term in bag}])
-        found = [self._best(bag, k) for bag in bags.values()]
-        docs, scores = (np.concatenate(column) for column in zip(*found, strict=True))
-        asked = np.repeat(np.arange(len(found)), [len(one) for one, _ in found])
+        lists = [self._best(bag, k) for bag in bags.values()]
+        docs, scores = (np.concatenate(column) for column in zip(*lists, strict=True))
+        rows = np.repeat(np.arange(len(lists)), [len(numbers) for numbers, _ in lists])
         columns = {
-            "query_id": pl.Series([*bags], dtype=pl.String).gather(asked),
+            "query_id": pl.Series([*bags], dtype=pl.String).gather(rows),
             "doc_id": self._names.gather(docs),
             "score": scores,
         }

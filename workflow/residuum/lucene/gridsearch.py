@@ -15,7 +15,7 @@ import polars as pl
 
 from residuum.artefacts.streams import chunks
 from residuum.config.schema.settings import Rm3Grid
-from residuum.lucene import analysis, handles
+from residuum.lucene import handles
 from residuum.lucene.anserini import RERANKER, VECTOR, Searcher, Texts, reranker
 from residuum.lucene.handles import LIST, OBJECT, STRING, bound, chain, method, nested, static
 from residuum.lucene.indexing import CONTENTS, LUCENE
@@ -144,8 +144,7 @@ class GridSearch:
     ) -> list[Expanded]:
         """Return the terms and weights of some queries."""
         searcher, grid = self._searcher, self._grid
-        terms = searcher.workers.map(analysis.joined(searcher.analyzer), texts)
-        own = map(_shares, handles.texts(terms))
+        own = map(_shares, searcher.counted(texts))
         deep = searcher.by_score_and_id(max(grid.feedback_docs))
         hits = searcher.hits(query_ids, deep, bags)
         parts = hits.partition_by("query_id", as_dict=True)
@@ -172,10 +171,9 @@ class GridSearch:
         return dict(zip(docs, map(_parsed, handles.texts(cast(LIST, lines))), strict=True))
 
 
-def _shares(line: str) -> Weights:
-    """Return the share of each word of a query. Source: scaleToUnitL1Norm of FeatureVector."""
-    terms = line.split()
-    return {term: count / len(terms) for term, count in Counter(terms).items()}
+def _shares(bag: Counter[str]) -> Weights:
+    """Return the share of each term of a query. Source: scaleToUnitL1Norm of FeatureVector."""
+    return {term: count / bag.total() for term, count in bag.items()}
 
 
 def _parsed(line: str) -> Weights:

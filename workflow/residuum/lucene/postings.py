@@ -70,13 +70,18 @@ def statistics(reader: JavaObject) -> Statistics:
     return Statistics(docs, np.float32(total / max(1, docs)))
 
 
+def in_one_segment(reader: JavaObject) -> bool:
+    """Say whether an index has one segment at most, without deleted docs."""
+    return int(reader.leaves().size()) <= 1 and not reader.hasDeletions()
+
+
 class Postings:
     """The postings of an index, for BM25. Those read last are kept, some hundred MB of them."""
 
     def __init__(self, reader: JavaObject, bm25: Bm25) -> None:
         self._reader, self._bm25 = reader, bm25
         self.docs = int(reader.maxDoc())
-        if int(reader.leaves().size()) > 1 or reader.hasDeletions():
+        if not in_one_segment(reader):
             raise ResiduumError("an index of several segments, or with deleted docs: index again")
         self._statistics = statistics(reader)
         self._frequency = dict[str, int]()
